@@ -262,8 +262,17 @@ def test_explain_says_what_a_loop_stands_for(network, hwmodel):
     asked = ("explain", network, "--hardware", "v100", "--method", "fp", "--accounting", "full")
     code, out, err = hwmodel(*asked, "--layer", "narrow", "--batch", "3")
     assert code == 0, err
-    assert "The loop N stands for N, HO and WO (3 x 14 x 10), which nothing couples" in out
-    assert "The loop C stands for C, HF and WF (3 x 14 x 10), which nothing couples" in out
+    assert "the loop N stands for N, HO and WO (3 x 14 x 10), which nothing couples" in out
+    assert "the loop C stands for C, HF and WF (3 x 14 x 10), which nothing couples" in out
+
+
+def test_explain_writes_rows_as_the_layer_has_them(network, hwmodel):
+    """`half` has stride 2 and is one loop: its rows are those of the layer all the same."""
+    asked = ("explain", network, "--hardware", "v100", "--method", "fp", "--accounting", "full")
+    code, out, err = hwmodel(*asked, "--layer", "half", "--pass", "forward")
+    assert code == 0, err
+    assert "hi = 2 ho + 1 hf, of 14 rows; wi = 2 wo + 1 wf, of 10 columns" in out
+    assert "operations are told by all seven" in out
 
 
 @pytest.mark.parametrize("axes", ["{HO: 4}", "{M: 2, N: 2}", "{C: 4}", "{HF: 2, positions: 2}"])

@@ -334,3 +334,99 @@ def test_a_tiling_that_spreads_a_loop_on_no_axis_does_not_fit(hwmodel, tmp_path)
     padded = ["N=4,M=32,C=8,H=28,W=28,K=3,pad=1" if x == conv[1] else x for x in two]
     code, _, err = hwmodel(*padded, "--tiles", str(path))
     assert code == 2 and "loops are flattened in the file" in err
+
+
+DEEP = "N=1,M=256,C=256,H=28,W=28,K=3,pad=1"  # I and O: 200,704 elements, F 589,824
+
+
+def test_what_stays_takes_its_room_from_tiles(hwmodel):
+    """L1 has 1,048,576 B; I takes 2 x 200,704 of them, and F has no room beside it."""
+    own = solved(hwmodel, "--resident", "I=L1", conv=DEEP)
+    told = solved(hwmodel, "--resident", "I=L1", "--free", f"L1={2**20 - 401408} B", conv=DEEP)
+    assert own["energy"] == told["energy"]
+    assert own["resident"] == told["resident"] == {"I": "L1"}
+    assert (own["free_bits"], told["free_bits"]) == ({}, {"L1": 8 * (2**20 - 401408)})
+    _, out, _ = hwmodel(*BASE, "--conv", DEEP, "--resident", "I=L1")
+    assert "tiles find 647,168 B of L1, and how full a level is" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--resident", "F=L1"),
+            "--resident F=L1: F 1,179,648 B do not fit L1, which has 1,048,576 B: 131,072 B too few",
+        ),
+        (
+            ("--resident", "I=L1", "--resident", "O=L1", "--free", "L1=256KiB"),
+            "--resident I=L1 --resident O=L1: I 401,408 B, O 401,408 B do not fit L1, which has "
+            "1,048,576 B beside 262,144 B that are free: 16,384 B too few",
+        ),
+    ],
+)
+def test_what_has_no_room_cannot_stay(hwmodel, tmp_path, options, said):
+    path = tmp_path / "t.json"
+    code, out, err = hwmodel(*BASE, "--conv", DEEP, *options, "--save", str(path))
+    assert (code, out, err) == (2, "", f"hwmodel: {said}\n") and not path.exists()
+
+
+def test_sums_that_stay_unfinished_need_room_for_their_width(hwmodel):
+    """401,408 sums, 24 bit wider than finished ones, beside the tiles of I and F in L1."""
+    conv = "N=16,M=128,C=240,H=14,W=14,K=1"
+    words = (*CHIP, "--bits", "8,8,8", "--conv", conv, "--resident", "O=L1", "--free", "L2=1KiB")
+    code, out, _ = hwmodel(*words, "--json")
+    found = json.loads(out)
+    tile = found["tiles"][1]
+    used = 8 * tile["C"] * (tile["N"] * tile["H"] * tile["W"] + tile["M"])
+    lacks = used + 24 * 401_408 - 8 * (2**20 - 401_408)
+    assert found["accesses"][2]["O_partial_writes"] > 0 and tile["level"] == "L1"
+    assert code == 1 and found["fits"] is False
+    code, out, _ = hwmodel(*words)
+    said = f"DOES NOT FIT: L1 holds {-(-lacks // 8):,} B too few for the sums of O that stay there"
+    assert code == 1 and said in out
+    wide = (*CHIP, "--bits", "8,8,32", *words[5:], "--json")
+    assert hwmodel(*wide)[0] == 2  # 32 bit wide as a whole they do not fit at all
+    finished = (*words[:-2], "--json")
+    assert hwmodel(*finished)[0] == 0  # with all of L2 they come finished
+
+
+def test_a_saved_tiling_knows_what_stayed_beside_it(hwmodel, tmp_path):
+    path = str(tmp_path / "t.json")
+    beside = ("--resident", "O=L1", "--resident", "I=L2", "--free", "L2=3MiB")
+    own = solved(hwmodel, *beside, "--save", path, conv=DEEP)
+    assert (own["resident"], own["free_bits"]) == ({"I": "L2", "O": "L1"}, {"L2": 3 * 2**23})
+    for options in ((), beside):
+        again = solved(hwmodel, "--tiles", path, *options, conv=DEEP)
+        assert again["energy"] == own["energy"] and again["resident"] == own["resident"]
+    code, out, err = hwmodel(*BASE, "--conv", DEEP, "--tiles", path, "--resident", "I=L2")
+    assert (code, out) == (2, "") and "was saved with other --resident and --free" in err
+    alone = str(tmp_path / "alone.json")
+    least = solved(hwmodel, "--save", alone, conv=DEEP)
+    stays = solved(hwmodel, "--tiles", alone, "--resident", "I=L2", conv=DEEP)
+    assert stays["energy"] < least["energy"] and stays["resident"] == {"I": "L2"}
+    (tmp_path / "t.json").write_text(json.dumps(own | {"resident": {"I": "L7"}}))
+    code, _, err = hwmodel(*BASE, "--conv", DEEP, "--tiles", path)
+    assert code == 2 and "t.json: saved with --resident 'I=L7': 'L7' is no memory" in err
+
+
+def test_loops_of_a_file_that_are_not_those_of_the_accounting_are_told(hwmodel, tmp_path):
+    (tmp_path / "seven.yaml").write_text(APART)
+    seven = ("--accounting", str(tmp_path / "seven.yaml"))
+    path = str(tmp_path / "t.json")
+    solved(hwmodel, "--save", path, conv=POINTS)
+    told = "loops are flattened as the file of tiles has them, not apart as the accounting has them"
+    assert told in hwmodel(*BASE, "--conv", POINTS, "--tiles", path, *seven)[1]
+    assert "loops are" not in hwmodel(*BASE, "--conv", POINTS, "--tiles", path)[1]
+    solved(hwmodel, "--save", path, conv=CONV)  # nothing to put together
+    assert "loops are" not in hwmodel(*BASE, "--conv", CONV, "--tiles", path, *seven)[1]
+
+
+def test_loops_that_a_chip_tells_apart_are_named(hwmodel):
+    """The cube of ascend-cube has an axis of C alone; a 7x7 map under a 7x7 kernel is one loop."""
+    asked = ("tile", "--hardware", "ascend-cube", "--bits", "8,8,32", "--conv")
+    told = "C, HF and WF could be one loop here and are not: an axis of ascend-cube takes one"
+    assert told in hwmodel(*asked, "N=2,M=16,C=16,H=7,W=7,K=7")[1]
+    assert "could be one" not in hwmodel(*asked, "N=2,M=16,C=16,H=7,W=7,K=3")[1]
+    drawn = hwmodel("hardware", "show", "ascend-cube")[1]
+    assert "# C, HF and WF are never one loop: an axis takes one of them alone" in drawn
+    assert "never one loop" not in hwmodel("hardware", "show", "eyeriss")[1]

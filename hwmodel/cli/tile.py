@@ -60,32 +60,29 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
-    from hwmodel.tiling.view import NOWHERE
     from hwmodel.views.posed import parsed_pass, posed
-    from hwmodel.views.rooms import parsed_homes, parsed_rooms
-    from hwmodel.views.tile_report import (
-        chosen,
-        read_mapping,
-        solved,
-        with_own_tiles,
-    )
+    from hwmodel.views.rooms import ALONE, parsed_residents
+    from hwmodel.views.saved_tiling import read_mapping
+    from hwmodel.views.tile_report import chosen, solved, with_own_tiles
 
+    _check_json(save)
     chip = load(Hardware, hardware)
     choices, loops = chosen(
         accounting, chip, search=search, counting=counting, stationary=stationary
     )
     touched = choices.rows == "touched"
     product = posed(conv, bits, pass_)._replace(loops=loops, touched=touched)
-    mapping, product = read_mapping(tiles, product, chip) if tiles else (None, product)
-    homes, rooms = parsed_homes(resident or (), chip), parsed_rooms(free or (), chip)
-    if (homes != NOWHERE or rooms) and choices.search != "optimal":
+    mapping, residents = None, parsed_residents(resident or (), free or (), chip)
+    if tiles:
+        saved = read_mapping(tiles, product, chip)
+        mapping, product = saved.mapping, saved.posed
+        residents = saved.beside(residents, tiles)
+    if residents != ALONE and choices.search != "optimal":
         raise HwmodelError("--resident and --free are for --search optimal")
-    result = solved(product, chip, choices, mapping, parsed_pass(pass_), homes, rooms)
+    result = solved(product, chip, choices, mapping, parsed_pass(pass_), residents)
     if own_tiles:
         result = with_own_tiles(result)
     if save is not None:
-        if save.suffix.lower() != ".json":
-            raise HwmodelError(f"--save {save}: a tiling is written to a .json file")
         handed(result.json(), save)
     if json:
         typer.echo(result.json(), nl=False)
@@ -93,3 +90,9 @@ def tile(
         show(result.pieces())
     if result.overflows:
         raise typer.Exit(1)
+
+
+def _check_json(path: Path | None) -> None:
+    """See that a tiling goes into a file of its kind. Raises: HwmodelError."""
+    if path is not None and path.suffix.lower() != ".json":
+        raise HwmodelError(f"--save {path}: a tiling is written to a .json file")

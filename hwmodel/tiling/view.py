@@ -11,14 +11,16 @@ Source: docs/model.md section 11.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as Readable
 from typing import NamedTuple, cast
 
-from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.accesses import Asked, Mapping
 from hwmodel.tiling.options import Memories, Memory, MemoryLevel
 from hwmodel.work.problem import OPERANDS, Operand, Problem
+from hwmodel.work.tensor import Direction, Role, product
 
-__all__ = ["NOWHERE", "Homes", "view", "whole_view", "widened"]
+__all__ = ["NOWHERE", "Homes", "resting", "view", "whole_view", "widened"]
 
 DEAR = 1e3  # times its price, at which a sum that comes home unfinished is avoided
 
@@ -110,3 +112,28 @@ def widened(problem: Problem, mapping: Mapping, homes: Homes) -> Mapping:
     unions = (*whole, *mapping.unions) if mapping.unions else ()
     groups = ((1,) * outside + mapping.groups) if mapping.groups else ()
     return Mapping((*whole, *mapping.tiles), (*held, *mapping.held), unions, mapping.cycle, groups)
+
+
+def resting(
+    problem: Problem, mapping: Mapping, asked: Iterable[tuple[int, Asked]], home: int, wider: int
+) -> int:
+    """Bits that unfinished sums take more than finished ones at a home of O [bit].
+
+    Nothing where sums arrive finished there. Else those of one tile, if each leaves the level but
+    once; else all.
+
+    Args:
+        asked: of the whole chip: what each level is asked for, whatever stays.
+        wider: bits by which an unfinished sum is wider than a finished one [bit].
+    """
+    arrive = {
+        level: product(one.factors)
+        for level, one in asked
+        if (one.operand, one.role, one.direction) == ("O", Role.UNFINISHED, Direction.WRITE)
+    }
+    if wider <= 0 or not arrive.get(home):
+        return 0
+    if any(arrive.get(level) for level in range(home)):
+        return problem.O_elements * wider
+    n = mapping.tiles[home - 1]
+    return n.N * n.M * n.HO * n.WO * wider

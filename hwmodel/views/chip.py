@@ -7,6 +7,7 @@ from typing import Any
 
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import Memories, memories
+from hwmodel.work.flattening import TOGETHER, spelled
 from hwmodel.work.problem import OPERANDS
 
 __all__ = ["drawing", "size"]
@@ -44,6 +45,10 @@ def _lines(chip: Hardware) -> Iterator[str]:
         )
     yield ""
     yield from _paths(memories(chip))
+    for name in sorted(chip.told_apart):
+        yield ""
+        loops = spelled(TOGETHER[name])
+        yield f"{loops} are never one loop: an axis takes one of them alone (docs/tiling.md)"
 
 
 def _level(level: Any, times: int) -> str:

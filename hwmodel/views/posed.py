@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.graph.layers import Conv
-from hwmodel.work.flattening import Loops, Merged, flattened, merged
-from hwmodel.work.problem import PASSES, LoopNest, Problem, ProductPass, Widths
+from hwmodel.specs.hardware import Hardware
+from hwmodel.work.flattening import TOGETHER, Loops, Merged, flattened, merged, spelled
+from hwmodel.work.problem import PASSES, Extents, LoopNest, Problem, ProductPass, Widths
 
-__all__ = ["Posed", "of_several", "parsed_pass", "posed"]
+__all__ = ["Posed", "kept_apart", "of_several", "parsed_pass", "posed"]
 
 _NEEDED = ("N", "M", "C", "H", "W", "K")
 _OPTIONAL = {"stride": "1", "pad": "0", "dilation": "1", "groups": "1"}
@@ -25,6 +26,7 @@ class Posed(NamedTuple):
     bits: Widths
     loops: Loops = "apart"
     touched: bool = True  # as of `flattened`
+    asked: Loops | None = None  # of the accounting, where a file of tiles has its own
 
     @property
     def apart(self) -> Problem:
@@ -39,9 +41,33 @@ class Posed(NamedTuple):
     def _of(self, nest: LoopNest) -> Problem:
         return Problem(nest.extent, nest.height, nest.width, self.bits, nest.groups)
 
-    def note(self) -> Iterator[str]:
-        """Say which loops are one, if any are."""
+    def note(self, chip: Hardware) -> Iterator[str]:
+        """Say which loops are one, and which could be and are not."""
         yield from map(of_several, merged(self.nest.extent, self.problem.extent))
+        yield from kept_apart(self.nest, self.problem.extent, chip, touched=self.touched)
+        if self.asked is not None and self._replace(loops=self.asked).problem != self.problem:
+            yield (
+                f"loops are {self.loops} as the file of tiles has them, not {self.asked} as the "
+                "accounting has them"
+            )
+
+
+def kept_apart(nest: LoopNest, tiled: Extents, chip: Hardware, *, touched: bool) -> Iterator[str]:
+    """Say which loops of a nest nothing couples and an axis of the chip tells apart.
+
+    Args:
+        tiled: extents of the nest as it is tiled.
+        touched: as of `flattened`.
+    """
+    for name in sorted(chip.told_apart):
+        one: Loops = "positions" if name == "positions" else "reduction"
+        loops = TOGETHER[one]
+        free = flattened(nest, one, touched=touched).extent != nest.extent
+        if free and all(getattr(nest.extent, x) == getattr(tiled, x) for x in loops):
+            yield (
+                f"{spelled(loops)} could be one loop here and are not: an axis of {chip.name} "
+                "takes one of them alone"
+            )
 
 
 def of_several(merged: Merged) -> str:
@@ -51,9 +77,10 @@ def of_several(merged: Merged) -> str:
     'N stands for N, HO and WO (4 x 7 x 5), which nothing couples'
     """
     loop, parts = merged
-    *names, last = (name for name, _ in parts)
     lengths = " x ".join(f"{length:,}" for _, length in parts)
-    return f"{loop} stands for {', '.join(names)} and {last} ({lengths}), which nothing couples"
+    return (
+        f"{loop} stands for {spelled(name for name, _ in parts)} ({lengths}), which nothing couples"
+    )
 
 
 def posed(conv: str, bits: str, phase: str) -> Posed:

@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from types import MappingProxyType
+from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.model.residency.plan import residency_levels
+from hwmodel.model.residency.plan import NO_END, residency_levels
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.quantity import QuantityError, bits
-from hwmodel.tiling.view import Homes
-from hwmodel.work.problem import OPERANDS
+from hwmodel.tiling.accesses import Mapping as Cuts
+from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.tiling.pricing import partial_sum_bits
+from hwmodel.tiling.spatial.asked import asked
+from hwmodel.tiling.tile import footprints
+from hwmodel.tiling.view import NOWHERE, Homes, resting
+from hwmodel.work.problem import OPERANDS, Problem
 
-__all__ = ["Rooms", "parsed_homes", "parsed_rooms"]
-
-Rooms = dict[int, int]  # by the number of a level [bit]
+__all__ = ["ALONE", "Residents", "lacking", "parsed_residents", "staying", "with_room"]
 
 
-def parsed_homes(stated: Sequence[str], hardware: Hardware) -> Homes:
-    """Parse where operands stay, as I=L2. Raises: HwmodelError."""
+NO_ROOM: Mapping[int, int] = MappingProxyType({})
+
+
+class Residents(NamedTuple):
+    """Operands that stay on the chip while a product runs, and the room that others leave."""
+
+    homes: Homes = NOWHERE
+    free: Mapping[int, int] = NO_ROOM  # as stated, by the number of a level [bit]
+    room: Mapping[int, int] = NO_ROOM  # the same, and where nothing is stated what they leave
+
+    def named(self, hardware: Hardware) -> dict[str, str]:
+        """Where operands stay, by the names of levels."""
+        stay = zip(OPERANDS, self.homes, strict=True)
+        return {x: hardware.levels[home].name for x, home in stay if home is not None}
+
+    def stated(self, hardware: Hardware) -> dict[str, int]:
+        """The room that is stated, by the names of levels [bit]."""
+        return {hardware.levels[level].name: room for level, room in self.free.items()}
+
+
+ALONE = Residents()
+
+
+def parsed_residents(resident: Sequence[str], free: Sequence[str], hardware: Hardware) -> Residents:
+    """Parse where operands stay, as I=L2, and the room that is left, as L2=3MiB.
+
+    Raises: HwmodelError.
+    """
+    return Residents(_homes(resident, hardware), _free(free, hardware))
+
+
+def _homes(stated: Sequence[str], hardware: Hardware) -> Homes:
     levels = {hardware.levels[number].name: number for number in residency_levels(hardware)}
     homes: dict[str, int] = {}
     for text in stated:
@@ -33,8 +69,7 @@ def parsed_homes(stated: Sequence[str], hardware: Hardware) -> Homes:
     return Homes(**homes)
 
 
-def parsed_rooms(stated: Sequence[str], hardware: Hardware) -> Rooms:
-    """Parse the room that is left, as L2=3MiB, by level [bit]. Raises: HwmodelError."""
+def _free(stated: Sequence[str], hardware: Hardware) -> dict[int, int]:
     levels = residency_levels(hardware)
     named = {hardware.levels[number].name: number for number in levels}
     rooms: dict[int, int] = {}
@@ -54,3 +89,76 @@ def parsed_rooms(stated: Sequence[str], hardware: Hardware) -> Rooms:
             raise HwmodelError(f"--free {text!r}: {name} has {levels[named[name]] // 8:,} B in all")
         rooms[named[name]] = room
     return rooms
+
+
+def with_room(stated: Residents, problem: Problem, hardware: Hardware) -> Residents:
+    """Take what stays at a level from its room, where none is stated.
+
+    Args:
+        problem: with its loops apart, so that each operand is there as a whole.
+
+    Raises: HwmodelError where what stays, or the stated room beside it, is more than the level has.
+    """
+    elements = (problem.I_elements, problem.F_elements, problem.O_elements)
+    parts = zip(OPERANDS, stated.homes, elements, problem.bits, strict=True)
+    whole: dict[int, dict[str, int]] = {}
+    for operand, home, number, width in parts:
+        if home is not None:
+            whole.setdefault(home, {})[operand] = ceil(number * width)
+    free = dict(stated.free)
+    for level, capacity in residency_levels(hardware).items():
+        taken, name = sum(whole.get(level, {}).values()), hardware.levels[level].name
+        if taken + free.get(level, 0) > capacity:
+            each = ", ".join(f"{x} {-(-room // 8):,} B" for x, room in whole[level].items())
+            beside = f" beside {free[level] // 8:,} B that are free" if level in free else ""
+            lacks = -((capacity - taken - free.get(level, 0)) // 8)
+            raise HwmodelError(
+                f"{' '.join(f'--resident {x}={name}' for x in whole[level])}: {each} do not fit "
+                f"{name}, which has {capacity // 8:,} B{beside}: {lacks:,} B too few"
+            )
+        if taken and capacity < NO_END:
+            free.setdefault(level, capacity - taken)
+    return stated._replace(room=free)
+
+
+def lacking(
+    residents: Residents,
+    problem: Problem,
+    mapping: Cuts,
+    places: Memories,
+    options: SearchOptions,
+) -> Iterator[str]:
+    """Say where the unfinished sums of an operand O that stays have no room beside tiles.
+
+    Args:
+        places: of the chip, as a product sees it whose operands stay.
+    """
+    home = residents.homes.O
+    if home is None or home not in residents.room:
+        return
+    levels = asked(problem, mapping, places, options.rule, options.transfers)
+    wider = ceil(partial_sum_bits(problem, options.partial_sum_bits) - problem.bits.O)
+    every = [(level, one) for level, several in enumerate(levels) for one in several]
+    more = resting(problem, mapping, every, home, wider)
+    rooms = footprints(problem, mapping, places, home, options)
+    used = sum(room.used for room in rooms if room.capacity is not None)
+    lacks = used + more - residents.room[home]
+    if more and lacks > 0:
+        yield (
+            f"{places.levels[home].name} holds {-(-lacks // 8):,} B too few for the sums of O that "
+            f"stay there unfinished, {wider} bit wider than finished ones; --free with less room "
+            "leaves it to them"
+        )
+
+
+def staying(residents: Residents, hardware: Hardware) -> Iterator[str]:
+    """Say where operands stay, and the room that is left, if some do."""
+    named, room = residents.named(hardware), residents.room
+    if named:
+        stay = ", ".join(f"{operand} in {name}" for operand, name in named.items())
+        yield f"{stay}: stays there, on its way home nothing is paid"
+    if room:
+        left = ", ".join(
+            f"{bits // 8:,} B of {hardware.levels[level].name}" for level, bits in room.items()
+        )
+        yield f"tiles find {left}, and how full a level is is told of that"

@@ -17,11 +17,12 @@ from hwmodel.tiling.spatial.asked import Time, asked, time
 from hwmodel.tiling.spatial.grouped import narrowed
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.tile import Tiling, footprints
-from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.posed import Posed
+from hwmodel.views.rooms import ALONE, Residents, lacking, staying
+from hwmodel.views.saved_tiling import sizes
 from hwmodel.views.screen_tables import table
-from hwmodel.work.problem import OPERANDS, Extents, Problem
+from hwmodel.work.problem import Extents, Problem
 from hwmodel.work.tensor import Direction, Role, product, titled
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Spread:
     tiling: Tiling
     rows: tuple[_Row, ...]
     time: Time | None
-    homes: Homes = NOWHERE
+    residents: Residents = ALONE
 
     @property
     def problem(self) -> Problem:
@@ -109,7 +110,8 @@ class Spread:
                 for x, size in mapping.cycle._asdict().items()
                 if size > 1 and x not in taken
             ]
-        return lines
+        beside = self.problem, mapping, self.places, self.options
+        return [*lines, *lacking(self.residents, *beside)]
 
     def json(self) -> str:
         """Write one object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
@@ -118,7 +120,7 @@ class Spread:
         unions = mapping.unions or mapping.tiles
         of_cycles, of_moments = self._timed()
         tiles = [
-            {"level": name, **_sizes(tile), "held": held, "union": _sizes(union)}
+            {"level": name, **sizes(tile), "held": held, "union": sizes(union)}
             for name, tile, held, union in zip(
                 names[1:], mapping.tiles, mapping.held, unions, strict=True
             )
@@ -133,8 +135,10 @@ class Spread:
             "examined": proof.examined if proof else None,
             "fits": not self.overflows,
             "loops": self.posed.loops,
+            "resident": self.residents.named(self.hardware),
+            "free_bits": self.residents.stated(self.hardware),
             "tiles": tiles,
-            "cycle": _sizes(mapping.cycle) if mapping.cycle else None,
+            "cycle": sizes(mapping.cycle) if mapping.cycle else None,
             "groups": list(mapping.groups) or None,  # side by side, at each boundary
             "accesses": [row._asdict() for row in self.rows],
             "cycles": product(self.time.cycles) if self.time else None,
@@ -147,7 +151,7 @@ class Spread:
 
     def pieces(self) -> Iterator[RenderableType | str]:
         """Yield the tables and lines that `hwmodel tile` prints."""
-        yield from self.posed.note()
+        yield from self.posed.note(self.hardware)
         yield loop_nest(self.problem, self.tiling.mapping, self.places, self.options) + "\n"
         divisor, unit = scale(self.energy, self.hardware.unit)
         listed = table(
@@ -185,27 +189,8 @@ class Spread:
                 f"{proof.space:.3g} tilings in the space, {proof.examined:,} examined"
             )
         yield from (f"DOES NOT FIT: {overflow}" for overflow in self.overflows)
-        yield from staying(self.homes, self.hardware)
+        yield from staying(self.residents, self.hardware)
         yield f"Operations are not part of it. All figures are {NATURE}."
-
-
-def _sizes(tile: Extents) -> dict[str, int]:
-    """A tile in the words of saved tilings."""
-    return {
-        "M": tile.M, "N": tile.N, "C": tile.C, "H": tile.HO, "W": tile.WO, "HF": tile.HF,
-        "WF": tile.WF,
-    }  # fmt: skip
-
-
-def staying(homes: Homes, hardware: Hardware) -> Iterator[str]:
-    """Say where operands stay, if some do."""
-    stay = ", ".join(
-        f"{operand} in {hardware.levels[home].name}"
-        for operand, home in zip(OPERANDS, homes, strict=True)
-        if home is not None
-    )
-    if stay:
-        yield f"{stay}: stays there, on its way home nothing is paid"
 
 
 def spread(
@@ -214,16 +199,12 @@ def spread(
     places: Memories,
     options: SearchOptions,
     tiling: Tiling,
-    homes: Homes = NOWHERE,
+    residents: Residents = ALONE,
 ) -> Spread:
-    """Count what moves under a mapping, its time, and what both cost. Raises: TooLarge.
-
-    Args:
-        homes: where operands stay.
-    """
+    """Count what moves under a mapping, its time, and what both cost. Raises: TooLarge."""
     problem, mapping = posed.problem, tiling.mapping
     wide = partial_sum_bits(problem, options.partial_sum_bits)
-    rows = []
+    rows, homes = [], residents.homes
     levels = asked(problem, mapping, places, options.rule, options.transfers)
     for level, several in enumerate(levels):
         left = (x for one in several for x in left_at_home(one, level, homes.of(one.operand)))
@@ -239,4 +220,4 @@ def spread(
             energy = elements * bits * price
             rows.append(_Row(name, direction, titled(operand, role), elements, bits, energy))
     taken = time(problem, mapping, places, options.rule)
-    return Spread(posed, hardware, places, options, tiling, tuple(rows), taken, homes)
+    return Spread(posed, hardware, places, options, tiling, tuple(rows), taken, residents)

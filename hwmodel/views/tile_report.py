@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, prod
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from math import fsum
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from hwmodel.errors import DataError, HwmodelError
+from hwmodel.errors import HwmodelError
 from hwmodel.model.prices import read_by
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import SpecModel, Text, load, validate
+from hwmodel.specs.files import load, validate
 from hwmodel.specs.hardware import Hardware
-from hwmodel.specs.inputs import read_text
 from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.options import Memories, SearchOptions, memories, pass_kinds
 from hwmodel.tiling.pricing import level_energies, memory_energy, rates
@@ -25,11 +21,12 @@ from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elemen
 from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.posed import Posed
-from hwmodel.views.rooms import Rooms
+from hwmodel.views.rooms import ALONE, Residents, lacking, staying, with_room
+from hwmodel.views.saved_tiling import sizes
 from hwmodel.views.screen_tables import table
-from hwmodel.views.spread_report import Spread, spread, staying
+from hwmodel.views.spread_report import Spread, spread
 from hwmodel.work.flattening import Loops
-from hwmodel.work.problem import Extents, Operand, Problem, ProductPass
+from hwmodel.work.problem import Problem, ProductPass
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Solved",
     "chosen",
-    "read_mapping",
     "solved",
     "with_own_tiles",
 ]
@@ -67,93 +63,6 @@ def chosen(
     return SearchOptions.of(accounting, Pass.FORWARD), loops
 
 
-class _Sizes(SpecModel):
-    M: int = Field(ge=1)
-    N: int = Field(ge=1)
-    C: int = Field(ge=1)
-    H: int = Field(ge=1)
-    W: int = Field(ge=1)
-    HF: int = Field(ge=1)
-    WF: int = Field(ge=1)
-
-    @property
-    def extents(self) -> Extents:
-        return Extents(self.N, self.M, self.C, self.H, self.W, self.HF, self.WF)
-
-
-class _Tile(_Sizes):
-    level: Text
-    held: Operand
-    union: _Sizes | None = None
-
-
-class _Saved(SpecModel):
-    """A saved tiling, as far as it is read back."""
-
-    tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
-    cycle: _Sizes | None = None
-    groups: tuple[Annotated[int, Field(ge=1)], ...] = ()  # side by side, of each level's boundary
-    loops: Loops = "apart"
-
-
-def read_mapping(path: Path, posed: Posed, hardware: Hardware) -> tuple[Mapping, Posed]:
-    """Read a tiling that `tile --save` or `--json` wrote; check it against a problem and a chip.
-
-    Its loops are one as the file has it.
-
-    Raises: DataError where tiles do not nest, fit or match the chip's levels.
-    """
-    try:
-        values = json.loads(read_text(path, 2**20))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: is not JSON: {error}") from None
-    kept = values
-    if isinstance(values, dict):
-        kept = {"tiles": values.get("tiles")}
-        kept |= {x: values[x] for x in ("cycle", "groups", "loops") if values.get(x) is not None}
-    saved = validate(_Saved, kept, path)
-    posed = posed._replace(loops=saved.loops)
-    problem = posed.problem
-    tiles = tuple(tile.extents for tile in saved.tiles)
-    unions = tuple(tile.union.extents if tile.union else tile.extents for tile in saved.tiles)
-    _check_parts(saved, problem, hardware, path)
-    cycle = saved.cycle.extents if saved.cycle else None
-    named = [(f"tiles {i}", size) for i, pair in enumerate(zip(unions, tiles, strict=True), 1)
-             for size in pair]  # fmt: skip
-    above = problem.extent
-    for where, inside in [*named, *([("cycle", cycle)] if cycle else [])]:
-        for loop, outer, inner in zip(Extents._fields, above, inside, strict=True):
-            if inner > outer:
-                raise DataError(
-                    f"{path}: {where}: {loop} {inner} is more than the {outer} above it; loops are "
-                    f"{saved.loops} in the file, which have to be one, or apart, as its tiles are"
-                )
-        above = inside
-    held = tuple(tile.held for tile in saved.tiles)
-    sides = unions if unions != tiles or cycle else ()
-    return Mapping(tiles, held, sides, cycle, saved.groups), posed
-
-
-def _check_parts(saved: _Saved, problem: Problem, hardware: Hardware, path: Path) -> None:
-    """See that a saved tiling has what the chip has. Raises: DataError."""
-    levels, name = len(hardware.levels), hardware.name
-    if len(saved.tiles) != levels - 1:
-        raise DataError(
-            f"{path}: has tiles of {len(saved.tiles)} levels, {name} has {levels}"
-            " with the outermost, which has none"
-        )
-    if (saved.cycle is None) != (hardware.array is None):
-        raise DataError(
-            f"{path}: has {'no' if saved.cycle is None else 'a'} cycle of an array, "
-            f"{name} has {'none' if hardware.array is None else 'one'}"
-        )
-    if saved.groups and len(saved.groups) != len(saved.tiles):
-        raise DataError(f"{path}: groups: has {len(saved.groups)}, one a level is needed")
-    if prod(saved.groups) > problem.groups:
-        side = f"{prod(saved.groups):,} side by side"
-        raise DataError(f"{path}: groups: {side}, more than the {problem.groups:,} there are")
-
-
 @dataclass(frozen=True)
 class Solved:
     """A tiling with its traffic, energy and certificate."""
@@ -168,7 +77,7 @@ class Solved:
     energy: float  # of the memories [chip's unit]
     greedy: float | None  # of the level-by-level tiling under the same counting
     optimum: float | None = None  # of optimal tiles, counted exactly, where these are greedy
-    homes: Homes = NOWHERE  # where operands stay
+    residents: Residents = ALONE
     own_tiles: float | None = (
         None  # no tiles of its own for each operand cost less; None: not asked
     )
@@ -182,12 +91,14 @@ class Solved:
     def overflows(self) -> list[str]:
         """Lines on memories that the tiling does not fit, with the missing bytes."""
         mapping = self.tiling.mapping
-        return [
+        lines = [
             f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
             for index in range(1, len(mapping.tiles) + 1)
             for room in footprints(self.problem, mapping, self.places, index, self.options)
             if room.capacity is not None and room.used > room.capacity
         ]
+        beside = self.problem, mapping, self.places, self.options
+        return [*lines, *lacking(self.residents, *beside)]
 
     def json(self) -> str:
         """Write one object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
@@ -195,10 +106,9 @@ class Solved:
         names = [level.name for level in self.hardware.levels]
         mapping = self.tiling.mapping
         tiles = [
-            {"level": name, "M": t.M, "N": t.N, "C": t.C, "H": t.HO, "W": t.WO, "HF": t.HF,
-             "WF": t.WF, "held": held}
-            for name, t, held in zip(names[1:], mapping.tiles, mapping.held, strict=True)
-        ]  # fmt: skip
+            {"level": name, **sizes(tile), "held": held}
+            for name, tile, held in zip(names[1:], mapping.tiles, mapping.held, strict=True)
+        ]
         accesses = [
             {"level": name, "I": t.I_reads, "F": t.F_reads, "O": _sums(t)} | t._asdict()
             for name, t in zip(names, self.traffic, strict=True)
@@ -213,6 +123,8 @@ class Solved:
             "examined": proof.examined if proof else None,
             "fits": not self.overflows,
             "loops": self.posed.loops,
+            "resident": self.residents.named(self.hardware),
+            "free_bits": self.residents.stated(self.hardware),
             "level_by_level_energy": self.greedy,
             "tiles": tiles,
             "accesses": accesses,
@@ -222,7 +134,7 @@ class Solved:
     def pieces(self) -> Iterator[RenderableType | str]:
         """Yield the tables and lines that `hwmodel tile` prints."""
         mapping = self.tiling.mapping
-        yield from self.posed.note()
+        yield from self.posed.note(self.hardware)
         yield loop_nest(self.problem, mapping, self.places, self.options) + "\n"
         yield self._table()
         yield from self._sentences()
@@ -287,12 +199,12 @@ class Solved:
             (top.F_reads, problem.F_elements, problem.bits.F),
             (top.O_writes, problem.O_elements, problem.bits.O),
         )
-        moving = [one for one, home in zip(each, self.homes, strict=True) if home is None]
+        moving = [one for one, home in zip(each, self.residents.homes, strict=True) if home is None]
         if moving:
             moved, once = (sum(n[i] * n[2] for n in moving) for i in (0, 1))
             name = self.hardware.levels[0].name
             yield f"{name} moves {moved / once:.4f} times the compulsory traffic"
-        yield from staying(self.homes, self.hardware)
+        yield from staying(self.residents, self.hardware)
 
 
 def _sums(asked: Traffic) -> int:
@@ -306,8 +218,7 @@ def solved(
     options: SearchOptions,
     mapping: Mapping | None = None,
     pass_: ProductPass = "forward",
-    homes: Homes = NOWHERE,
-    free: Rooms | None = None,
+    residents: Residents = ALONE,
 ) -> Solved | Spread:
     """Search the tiling of a problem, or take a given one; count its traffic and energy.
 
@@ -315,12 +226,12 @@ def solved(
 
     Args:
         pass_: says what is multiplied, and so which of several outermost memories are asked.
-        homes: where operands stay.
-        free: room that is left at some levels [bit].
 
-    Raises: Infeasible, TooLarge.
+    Raises: Infeasible, TooLarge; HwmodelError where what stays has no room.
     """
-    chip, free, problem = memories(hardware, pass_kinds(pass_)), free or {}, posed.problem
+    chip, problem = memories(hardware, pass_kinds(pass_)), posed.problem
+    residents = with_room(residents, posed.apart, hardware)
+    homes, free = residents.homes, residents.room
     places = whole_view(chip, homes, free) if homes != NOWHERE or free else chip
     if mapping:
         tiling = Tiling(mapping, None)
@@ -328,7 +239,7 @@ def solved(
         tiling = tile(problem, view(chip, homes, free) if places != chip else chip, options)
         tiling = tiling._replace(mapping=widened(problem, tiling.mapping, homes))
     if places.spatial:
-        return spread(posed, hardware, places, options, tiling, homes)
+        return spread(posed, hardware, places, options, tiling, residents)
     asked = _paid(counts(problem, tiling.mapping, options), homes)
     greedy = _greedy(posed.apart, places, options) if homes == NOWHERE else None
     energy = _energy(problem, asked, places, options)
@@ -336,7 +247,7 @@ def solved(
     optimum = _optimum(problem, places, options) if searched else None
     each, moved = _energies(problem, asked, places, options, homes), _read_at_home(asked, homes.O)
     return Solved(
-        posed, hardware, places, options, tiling, moved, each, energy, greedy, optimum, homes
+        posed, hardware, places, options, tiling, moved, each, energy, greedy, optimum, residents
     )
 
 
@@ -345,7 +256,7 @@ def with_own_tiles(found: Solved | Spread) -> Solved:
 
     Raises: HwmodelError for what that is not known of.
     """
-    if not isinstance(found, Solved) or found.homes != NOWHERE:
+    if not isinstance(found, Solved) or found.residents.homes != NOWHERE:
         raise HwmodelError(
             "--own-tiles: known for chips without arrays and memories side by side alone, and "
             "where no operand stays"

@@ -8,12 +8,12 @@ any number of positions, one of three loops a product of three numbers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal, get_args
 
 from hwmodel.work.problem import LONGEST_LOOP, Extents, LoopNest, Window
 
-__all__ = ["TOGETHER", "Loops", "Merged", "flattened", "merged", "without"]
+__all__ = ["TOGETHER", "Loops", "Merged", "flattened", "merged", "spelled", "stands", "without"]
 
 # Which loops are one where nothing couples them.
 Loops = Literal["apart", "positions", "reduction", "flattened"]
@@ -25,6 +25,26 @@ _OF: dict[Loops, tuple[str, ...]] = {
     "reduction": ("reduction",),
     "flattened": ("positions", "reduction"),
 }
+
+
+def spelled(loops: Iterable[str]) -> str:
+    """Write names of loops as a sentence has them.
+
+    >>> spelled(TOGETHER["reduction"])
+    'C, HF and WF'
+    """
+    *names, last = loops
+    return f"{', '.join(names)} and {last}"
+
+
+def stands(loops: Loops) -> str:
+    """Say which loops stand for several.
+
+    >>> stands("flattened")
+    'N stands for N, HO and WO, C for C, HF and WF'
+    """
+    each = [f"{TOGETHER[one][0]} for {spelled(TOGETHER[one])}" for one in _OF[loops]]
+    return ", ".join(each).replace(" for", " stands for", 1)
 
 
 def without(loops: Loops, others: Collection[str]) -> Loops:

@@ -20,7 +20,7 @@ from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import RowRule
 from hwmodel.views.posed import posed
-from hwmodel.views.tile_report import read_mapping
+from hwmodel.views.saved_tiling import read_mapping
 from tests.exhaustive import cuts, rows_loaded
 from tests.simulator import simulate
 from tests.specs import STACKED
@@ -77,7 +77,7 @@ def test_A4_a_tiling_that_cuts_the_reduction_further_out_is_found():
     """Sums that rest in a free memory are better cut there; the tiling is another search's."""
     asked = posed("N=16,M=512,C=512,H=7,W=7,K=3,pad=1", "32,32,32", "forward")
     problem, hardware = asked.apart, load(Hardware, str(DATA / "ascend_onchip.yaml"))
-    better, _ = read_mapping(DATA / "ascend_onchip_better.json", asked, hardware)
+    better = read_mapping(DATA / "ascend_onchip_better.json", asked, hardware).mapping
     priced = by_hand(problem, hardware, better)
     assert priced == pytest.approx(302.70e6, rel=1e-5)
     _, certificate = optimal(problem, hardware)
@@ -160,7 +160,7 @@ def test_A5_proved_is_true_where_inner_memories_are_dearer(case, name, stationar
     assert certificate.energy == pytest.approx(least, rel=1e-12)
     assert simulated(problem, hardware, mapping) == pytest.approx(least, rel=1e-12)
     if name == "bf_worse_1_305":
-        better, _ = read_mapping(DATA / f"{name}_better.json", asked, hardware)
+        better = read_mapping(DATA / f"{name}_better.json", asked, hardware).mapping
         assert simulated(problem, hardware, better) == pytest.approx(least, rel=1e-12)
 
 

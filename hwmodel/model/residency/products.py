@@ -17,9 +17,9 @@ from hwmodel.tiling.accesses import Mapping as Cuts
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, footprints, tile, touched_elements
-from hwmodel.tiling.view import Homes, view, widened
+from hwmodel.tiling.view import Homes, resting, view, widened
 from hwmodel.work.problem import OPERANDS, Operand, Problem, Widths
-from hwmodel.work.tensor import Direction, Role, plain, product
+from hwmodel.work.tensor import Direction, plain, product
 from hwmodel.work.work import Multiply
 
 __all__ = ["CLOSE", "NEAR", "Costs", "Product", "Tiled"]
@@ -264,24 +264,8 @@ class Product:
         return {x: product(part) for x, part in zip(kept, room.parts, strict=True)}
 
     def _resting(self, mapping: Cuts, asked: list[tuple[int, Asked]], home: int) -> int:
-        """Bits that unfinished sums take more than finished ones at a home of O [bit].
-
-        Nothing where sums arrive finished there. Else those of one tile, if each leaves the level
-        but once; else all.
-        """
-        if not self._unfinished:
-            return 0
-        arrive = {
-            level: product(one.factors)
-            for level, one in asked
-            if (one.operand, one.role, one.direction) == ("O", Role.UNFINISHED, Direction.WRITE)
-        }
-        if not arrive.get(home):
-            return 0
-        if any(arrive.get(level) for level in range(home)):
-            return self.work.problem.O_elements * self._unfinished
-        n = mapping.tiles[home - 1]
-        return n.N * n.M * n.HO * n.WO * self._unfinished
+        """Bits that unfinished sums take more than finished ones at a home of O [bit]."""
+        return resting(self.work.problem, mapping, asked, home, self._unfinished)
 
     # -- bounds -------------------------------------------------------------------------------
 

@@ -140,8 +140,8 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
             if component == Component.PRODUCT:
                 for work, tiling, home, room in tilings[pass_]:
                     options = search_options(report.accounting, work)
-                    chip = whole_view(memories(report.hardware, work.kinds), home, {})
-                    yield from product_lines(work, tiling, chip, options, report.unit, room)
+                    seen = whole_view(memories(report.hardware, work.kinds), home, {})
+                    yield from product_lines(work, tiling, seen, options, report.hardware, room)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
                 yield f"## {_OPERATORS[pass_]}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import all_cuts
 from hwmodel.tiling.derived import derived
 from hwmodel.tiling.options import Memories, SearchOptions
@@ -11,7 +12,7 @@ from hwmodel.tiling.rows import products
 from hwmodel.tiling.tile import Tiling, footprints
 from hwmodel.views.explain.lines import computed, count, energy, reasons, table
 from hwmodel.views.loop_nest import loop_nest
-from hwmodel.views.posed import of_several
+from hwmodel.views.posed import kept_apart, of_several
 from hwmodel.work.flattening import merged
 from hwmodel.work.problem import Extents, Problem, Window
 from hwmodel.work.tensor import product
@@ -25,7 +26,7 @@ def product_lines(
     tiling: Tiling,
     memories: Memories,
     options: SearchOptions,
-    unit: str,
+    chip: Hardware,
     room: Iterable[str] = (),
 ) -> Iterator[str]:
     """Describe one pass of one layer before its entries: what is multiplied, how it is cut.
@@ -35,7 +36,7 @@ def product_lines(
     """
     problem, mapping = work.problem, tiling.mapping
     yield f"## Pass {work.pass_}\n"
-    yield f"{_loops(work, problem, options)}\n"
+    yield f"{_loops(work, problem, options, chip)}\n"
     yield from _padded(work, problem, options)
     if not work.leaves:
         yield (
@@ -43,7 +44,7 @@ def product_lines(
             "section 6): no row writes them, and what is written stands in that layer.\n"
         )
     yield f"### {work.pass_}: tiling\n"
-    yield f"{_proof(tiling, unit)}\n"
+    yield f"{_proof(tiling, chip.unit)}\n"
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
     yield from room
     for level in range(1, len(mapping.tiles) + 1):
@@ -67,14 +68,14 @@ def product_lines(
     yield ""
 
 
-def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
+def _loops(work: Multiply, problem: Problem, options: SearchOptions, chip: Hardware) -> str:
     """Write the loop nest, and what moves as I, F and O."""
     roles = ", ".join(
         f"{tensor} as {operand} ({tensor.bits} bit)" for operand, tensor in work.operands.items()
     )
     axes = [
-        ("hi", "ho", "hf", "rows", problem.height),
-        ("wi", "wo", "wf", "columns", problem.width),
+        ("hi", "ho", "hf", "rows", work.nest.height),
+        ("wi", "wo", "wf", "columns", work.nest.width),
     ]
     read = "; ".join(
         f"{at} = {_place(window, out, tap)}, of {window.size:,} {word}"
@@ -83,8 +84,13 @@ def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
     text = f"O[n, m, ho, wo] += I[n, c, hi, wi] F[m, c, hf, wf], with {roles}; {read}."
     sums = max(options.partial_sum_bits, work.O.bits)
     text += f" A sum that leaves unfinished has {sums} bit."
+    where = "(docs/tiling.md, 'Loops that are one')"
     for one in merged(work.nest.extent, problem.extent):
-        text += f" The loop {of_several(one)} (docs/tiling.md, 'Loops that are one')."
+        text += f" As it is tiled, the loop {of_several(one)}, so that the others have length 1 "
+        text += f"{where}; operations are told by all seven."
+    touched = options.rows == "touched"
+    for line in kept_apart(work.nest, problem.extent, chip, touched=touched):
+        text += f" {line} {where}."
     if problem.groups > 1:
         text += f" The nest runs {problem.groups:,} times, once a group; groups share nothing."
     return f"{text} [docs/model.md section 1]"

@@ -32,6 +32,7 @@ from hwmodel.views.html.parts import (
 )
 from hwmodel.views.html.timeline import Timeline, timeline
 from hwmodel.views.remarks import said_of
+from hwmodel.work.flattening import stands
 from hwmodel.work.tensor import Pass
 
 __all__ = ["MAX_BYTES", "page"]
@@ -53,6 +54,7 @@ class _Detail(NamedTuple):
     layers: LayerTable
     heat: HeatMap
     tilings: list[TilingLine]
+    stands: str  # which loops stand for several; "" for none
     times: Timeline | None  # None: the chip states no rates
 
 
@@ -210,6 +212,7 @@ def _detail(line: Comparison, report: Report, baseline: str) -> _Detail:
         layer_table(report),
         heat_map(report),
         tiling_lines(report),
+        stands(report.accounting.counting.loops),
         timeline(report),
     )
 
