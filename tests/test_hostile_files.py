@@ -92,6 +92,32 @@ def test_ctrl_c_in_a_command_ends_it_with_130_and_no_traceback(tmp_path):
         assert not [name for name in (listed(folder) if folder.exists() else []) if name[0] == "."]
 
 
+HIDDEN = """
+import os, sys, time
+from hwmodel.cli import _prepare
+_prepare()
+class Late:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+        for _ in range(100):
+            pass
+late = Late()
+del late  # what is raised there is ignored
+print("went on", flush=True)
+for _ in range(600):
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_that_comes_where_nothing_can_be_raised_is_not_lost(tmp_path, number):
+    """As in a callback from C, which the compiler of searches makes."""
+    process = started(tmp_path, int(number), code=HIDDEN)
+    out, err = process.communicate(timeout=60)
+    assert out == "went on\n" and "ignored" not in err
+    assert process.returncode in {signal.SIGTERM: (143,), signal.SIGINT: (1, 130, -2)}[number]
+
+
 def test_a_file_that_may_not_grow_is_one_line_and_the_old_one_stays(tmp_path):
     """As on a full disk: writing fails in the middle."""
     (tmp_path / "x.csv").write_text("old")

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -46,6 +47,8 @@ from hwmodel.specs.inputs import inputs_kept
 __all__ = ["app", "main"]
 
 PLAIN = "hwmodel.plain"  # how streams write what their encoding lacks
+AGAIN = 0.05  # s until an end that was asked for and hidden is asked for again
+_ASKED = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
 _LETTERS = {"µ": "u", "→": "->", "≥": ">=", "≤": "<=", "±": "+-", "…": "...", "│": "|"}
 _LETTERS |= {"\u00d7": "x", "\u2013": "-", "\u2014": "-", "\u2500": "-", "\u2501": "-"}
 _LETTERS |= {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
@@ -224,6 +227,18 @@ def _prepare() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminated)
+    sys.unraisablehook = _hidden
+
+
+def _hidden(lost: Any) -> None:
+    """Ask once more for an end that came where nothing can be raised, as in what C calls."""
+    number = _ASKED.get(lost.exc_type)
+    if number is None:
+        sys.__unraisablehook__(lost)
+    else:
+        again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:

@@ -40,7 +40,7 @@ def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
 
         typer.echo(description(word, name))
 
-    @group.command(help=f"Whether a {word} file is right; if not, where it is wrong.")
+    @group.command(help=f"Whether a file of kind {word} is right; if not, where it is wrong.")
     def check(file: Annotated[str, typer.Argument(help="A YAML file, or a name.")]) -> None:
         from hwmodel.views.catalogue import checked
 

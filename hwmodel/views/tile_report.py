@@ -16,7 +16,7 @@ from hwmodel.specs.files import load, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.options import Memories, SearchOptions, memories, pass_kinds
-from hwmodel.tiling.pricing import level_energies, memory_energy, rates
+from hwmodel.tiling.pricing import level_energies, memory_energy, partial_sum_bits, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
 from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
@@ -141,8 +141,11 @@ class Solved:
 
     def _table(self) -> RenderableType:
         divisor, unit = scale(self.energy, self.hardware.unit)
+        sums = partial_sum_bits(self.problem, self.options.partial_sum_bits)
+        widths = ", ".join(f"{x} {width}" for x, width in self.problem.bits._asdict().items())
+        widths += " bit" if sums == self.problem.bits.O else f" bit, unfinished sums {sums} bit"
         listed = table(
-            f"accesses and energy, {unit}",
+            f"accesses [elements of {widths}] and energy, {unit}",
             ["level"],
             ["I", "F", "O", "of I", "of F", "of O", "sum"],
         )
