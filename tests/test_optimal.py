@@ -113,7 +113,8 @@ def test_more_freedom_is_never_worse_however_early_a_search_ends(data, levels, o
 @pytest.mark.skipif(not find_spec("numba"), reason="an extra")
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(2, 4), choices)
-def test_the_same_tiling_with_and_without_compiler(as_asked, data, levels, options):
+def test_as_cheap_a_tiling_with_and_without_compiler(as_asked, data, levels, options):
+    """Not always the same one: of equal ones others may be met first (docs/tiling.md)."""
     problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
     hardware = data.draw(chips(levels))
     found = []
@@ -124,8 +125,8 @@ def test_the_same_tiling_with_and_without_compiler(as_asked, data, levels, optio
         except Infeasible:
             return
     if all(certificate.proved for _, certificate in found):
-        assert found[0].mapping == found[1].mapping
-        assert found[0].certificate.energy == found[1].certificate.energy
+        energies = [certificate.energy for _, certificate in found]
+        assert energies[0] == pytest.approx(energies[1], rel=2e-13)
 
 
 @ways
@@ -340,7 +341,7 @@ def test_one_search_at_a_time_holds_what_is_open(monkeypatch):
             super().run(left)
 
     monkeypatch.setattr("hwmodel.tiling.optimal.search.Search", Watched)
-    problem, hardware = conv(4, 30, 17, 61, 3, 2, 1), chip((60_000, 20_000, 5_000), ENERGIES)
+    problem, hardware = conv(16, 30, 170, 61, 3, 1, 1), chip((60_000, 20_000, 5_000), ENERGIES)
     options = Options(budget=20 * NEST, stationary="best")
     assert not optimal(problem, hardware, options).certificate.proved
     assert len(begun) > 2 and not any(several)
@@ -367,7 +368,10 @@ def test_a_search_that_has_nothing_to_spend_still_ends_with_a_tiling(data, optio
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(2, 4), choices)
 def test_nodes_are_bounded_alike_one_by_one_and_all_at_once(data, levels, options):
-    """The compiled bounds of many nodes are those of each, at every depth of the search."""
+    """The compiled bounds of many nodes are those of each, at every depth of the search.
+
+    But for rows that are looked at tile by tile one by one, which may be more.
+    """
     problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
     hardware = data.draw(chips(levels))
     given = options.rule, options.ofmap_space, options.transfers, options.limit, Budget(10**9)
@@ -383,7 +387,12 @@ def test_nodes_are_bounded_alike_one_by_one_and_all_at_once(data, levels, option
         nodes = []
         for place in map(tuple, places.tolist()):
             energy = term(classes, level, weights, node.tables, place)
-            nodes.append(child(classes, node, place, energy, math.inf))
+            with pytest.MonkeyPatch.context() as patch:
+                found = child(classes, node, place, energy, math.inf)
+                patch.setattr("hwmodel.tiling.optimal.nodes.nearer", lambda _, __, own: own)
+                nodes.append(child(classes, node, place, energy, math.inf))
+            if found is not None:
+                assert found.bound >= nodes[-1].bound * (1 - 1e-12)
         together = children(classes, node, places, math.inf)
         alone = [one.bound if one is not None else math.inf for one in nodes]
         assert together == pytest.approx(alone, rel=1e-9)

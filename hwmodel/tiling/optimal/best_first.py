@@ -21,7 +21,7 @@ from hwmodel.tiling.optimal.budget import NEST, TooMany
 from hwmodel.tiling.optimal.chains import best_held, best_within, energy_of
 from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.optimal.dual import STEPS, added_weights, shifted
-from hwmodel.tiling.optimal.listing import least, listed, rough
+from hwmodel.tiling.optimal.listing import MOST_WORK, least, listed, rough
 from hwmodel.tiling.optimal.nodes import (
     NOTHING,
     Node,
@@ -49,6 +49,7 @@ HELD = 80  # numbers that a node holds for each tiling it takes: 400 MB under th
 FEW = 1_000  # entries of a list at first
 LONG = 200_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short
+LONGER = GROWTH**2  # times the usual work of a walk, up to which a list may take
 SLACK, SLACKS = 1e-5, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
 LOOK = 400  # part of the budget that a look at some classes may take
@@ -71,6 +72,7 @@ class _Stream:
     base: float  # energy of all other levels at least
     settled: float  # energy up to which they are listed
     slack: float  # by which more is listed next
+    work: int  # that a list may take
     bounds: Floats  # of the nodes with each of the classes
     places: Ints  # of the classes
     at: int  # the next one
@@ -307,22 +309,28 @@ class Search:
         # Energies of a level may be negative, and nothing; what is listed costs more than `below`.
         below = float(np.nextafter(lowest - ROUNDING * abs(lowest), -inf))
         none, nowhere = np.empty(0), np.empty((0, 7), np.int64)
-        stream = _Stream(node, weights, base, below, slack, none, nowhere, 0, none, nowhere)
+        stream = _Stream(
+            node, weights, base, below, slack, MOST_WORK, none, nowhere, 0, none, nowhere
+        )
         self._extend(stream, FEW)
 
     def _extend(self, stream: _Stream, limit: int) -> None:
         """List what costs a little more than what has been listed."""
         level = stream.node.order.levels[len(stream.node.chosen)]
         settled, slack, tables = stream.settled, stream.slack, stream.node.tables
+        work = stream.work
         while True:
             reach = min(self.energy - stream.base, settled + slack)
-            found = listed(self.classes, level, stream.weights, tables, reach, limit)
+            found = listed(self.classes, level, stream.weights, tables, reach, limit, work)
             self.examined += len(found.energies)
             if found.settled > settled or found.settled >= reach:
                 break
-            if limit >= self.space.limit:
+            if (limit >= self.space.limit) if found.is_full else (work >= LONGER * MOST_WORK):
                 raise TooMany
-            limit, slack = min(limit * GROWTH, self.space.limit), slack / GROWTH
+            if found.is_full:
+                limit, slack = min(limit * GROWTH, self.space.limit), slack / GROWTH
+            else:
+                work *= GROWTH
         at = int(found.energies.searchsorted(settled, side="right"))
         energies, places = found.energies[at:], found.places[at:]
         slack *= WIDER if len(energies) < FEW / 2 else 2  # what is listed once is listed again
@@ -331,7 +339,12 @@ class Search:
             energies, places = energies[first], places[first]
         self._bound_some(
             replace(
-                stream, settled=found.settled, slack=slack, later=energies, later_places=places
+                stream,
+                settled=found.settled,
+                slack=slack,
+                work=work,
+                later=energies,
+                later_places=places,
             ),
             stream.key,
         )
@@ -424,7 +437,7 @@ class Search:
         """
         space = replace(self.space, limit=limit)
         space.budget.spend(NEST)
-        found = best_within(space, node.order.held, nest_of(node, reach))
+        found = best_within(space, node.order.held, nest_of(node, reach), reach)
         space.budget.spend(found.examined)
         self.examined += found.examined
         if found.mapping is not None:

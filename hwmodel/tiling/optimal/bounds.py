@@ -28,6 +28,7 @@ from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
 
 __all__ = [
     "Axis",
+    "Chains",
     "Level",
     "Room",
     "Space",
@@ -37,14 +38,14 @@ __all__ = [
     "largest",
     "level",
 ]
-__all__ += ["reloads", "rooms", "space", "sum_weights"]
+__all__ += ["cut_once", "reloads", "rooms", "space", "sum_weights"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
 LONGEST_AXIS = 4096  # outputs or taps of an axis whose cuts are bounded one by one
 LONGEST_APART = 1024  # and of one whose rows are touched by outputs apart
-MOST_SINGLE = 4096  # outputs times taps of an axis of which each tile is a class
+MOST_SINGLE = 4096  # outputs times taps of an axis whose tiles are looked at one by one
 
 
 class Room(NamedTuple):
@@ -56,6 +57,15 @@ class Room(NamedTuple):
     O: bool  # noqa: E741
 
 
+class Chains(NamedTuple):
+    """Chains of one loop of an axis [chains, levels]."""
+
+    tiles: Ints
+    pieces: Ints
+    loaded: Ints  # rows of I
+    stored: Ints  # rows that a tile needs in a buffer
+
+
 class Axis(NamedTuple):
     """Classes of one axis: outputs along the first index, taps along the second; uncut first."""
 
@@ -63,9 +73,9 @@ class Axis(NamedTuple):
     taps: Ints
     room: Ints  # rows the smallest tiles of two classes need in a buffer
     rows: Ints  # rows loaded at least
-    cut_once: Ints  # and where they cut the uncut axis: at the level below the outermost
     by_out: Ints | None  # rows that cuts of the outputs load anew, the taps uncut: see `_anew`
     by_tap: Ints | None  # None where they are not known
+    listed: dict[bytes, Chains]  # of one loop, the other uncut, by their ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,17 +136,12 @@ def space(
     transfers: Transfers,
     limit: int,
     budget: Budget,
-    single: bool = False,
 ) -> Space:
-    """Prepare the search of `problem` on `hardware`.
-
-    Args:
-        single: each tile of an uneven axis is a class of its own (`is_uneven`).
-    """
+    """Prepare the search of `problem` on `hardware`."""
     n, height, width = problem.extent, problem.height, problem.width
-    axis_h = _axis(height, rule, n.HO, n.HF, single)
+    axis_h = _axis(height, rule, n.HO, n.HF)
     is_square = (height, n.HO, n.HF) == (width, n.WO, n.WF)
-    axis_w = axis_h if is_square else _axis(width, rule, n.WO, n.WF, single)
+    axis_w = axis_h if is_square else _axis(width, rule, n.WO, n.WF)
     whole = [
         int(block_rows(w, rule, 0, outs, 0, taps))
         for w, outs, taps in ((height, n.HO, n.HF), (width, n.WO, n.WF))
@@ -254,17 +259,12 @@ def _axis(window: Window, rule: RowRule, outs: int, taps: int, single: bool = Fa
     )
     touched = rule._replace(rows="touched")
     rows += int(block_rows(window, touched, 0, outs, 0, taps))
-    once = rows
-    if alone:
-        once = _cut_once(window, touched, (outs, out), (taps, tap))
     if rule.rows == "bounding":  # more rows than are touched, and not a sum over cuts
         by_out = by_tap = None
-    return Axis(out, tap, room, rows, once, by_out, by_tap)
+    return Axis(out, tap, room, rows, by_out, by_tap, {})
 
 
-def _cut_once(
-    window: Window, rule: RowRule, outs: tuple[int, Ints], taps: tuple[int, Ints]
-) -> Ints:
+def cut_once(window: Window, rule: RowRule, outs: tuple[int, Ints], taps: tuple[int, Ints]) -> Ints:
     """Rows [out tiles, tap tiles] that an axis loads if each tile cuts its uncut loop.
 
     Args:

@@ -6,33 +6,34 @@ energy. Else tiles a little larger, or a few pieces more, are listed loop by loo
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces, sums_moved
-from hwmodel.tiling.optimal.bounds import Axis, Room, Space, rooms, sum_weights
-from hwmodel.tiling.optimal.budget import ENTRIES, STEPS, Budget, TooMany
-from hwmodel.tiling.optimal.chain_rows import chain_rows, pair_cost, summed_rows
-from hwmodel.tiling.optimal.compiled import is_compiled, kernel
+from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, sums_moved
+from hwmodel.tiling.optimal.axis_chains import Options, axis_options
+from hwmodel.tiling.optimal.bounds import Room, Space, rooms, sum_weights
+from hwmodel.tiling.optimal.budget import TooMany
+from hwmodel.tiling.optimal.loop_chains import (
+    Box,
+    costs_of,
+    every_chain,
+    undominated,
+    useful_chains,
+    wastes_nothing,
+)
 from hwmodel.tiling.pricing import level_energy
-from hwmodel.tiling.rows import most_of, most_rows
-from hwmodel.work.problem import Extents, Operand, Window
+from hwmodel.tiling.rows import most_of
+from hwmodel.work.problem import Extents, Operand
 
 __all__ = ["Found", "Nest", "best_held", "best_within", "energies_of", "energy_of", "uncut_energy"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
-MOST_STEPS = 10_000_000  # of a compiled list of chains
-KNOWN = 6_000_000  # numbers of lists of chains that are remembered
-COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
 class Found(NamedTuple):
@@ -41,25 +42,6 @@ class Found(NamedTuple):
     energy: float
     mapping: Mapping | None
     examined: int
-
-
-class _Box(NamedTuple):
-    """Tiles of one loop that are looked at: of given classes, of not too many pieces."""
-
-    extent: int
-    least: Ints  # tile of every level
-    largest: Ints
-    fewest: Ints  # pieces at every level
-    most: Ints
-
-
-class _Options(NamedTuple):
-    """Ways to tile the loops of N, M, C or of an axis: one row an option, one column a level."""
-
-    tiles: tuple[Ints, ...]  # of each loop
-    pieces: tuple[Ints, ...]
-    loaded: Ints | None = None  # rows of I
-    stored: Ints | None = None
 
 
 class Nest(NamedTuple):
@@ -72,14 +54,24 @@ class Nest(NamedTuple):
     most: Ints  # beyond which a loop alone makes a tiling too dear
 
 
-def best_within(space: Space, held: tuple[Operand, ...], nest: Nest) -> Found:
-    """The cheapest tiling whose tiles are of the classes of a nest. Raises: TooMany."""
+def best_within(
+    space: Space, held: tuple[Operand, ...], nest: Nest, reach: float = np.inf
+) -> Found:
+    """The cheapest tiling whose tiles are of the classes of a nest.
+
+    Args:
+        reach: a dearer one may be missed.
+
+    Raises: TooMany.
+    """
     extents = space.problem.extent
-    boxes = [_Box(extents[d], *(x[:, d] for x in nest[1:])) for d in range(7)]
+    boxes = [Box(extents[d], *(x[:, d] for x in nest[1:])) for d in range(7)]
+    if (nest.fewest > nest.most).any():
+        return Found(np.inf, None, 1)
     n, m, c, ho, wo, hf, wf = boxes
     problem, top = space.problem, space.top
     sums = sum_weights(space, held)
-    parts: list[_Options] = []
+    parts: list[Options] = []
     for box, weights in ((n, None), (m, None), (c, sums)):
         parts.append(_loop(space, box, weights))
         if not len(parts[-1].tiles[0]):
@@ -87,255 +79,61 @@ def best_within(space: Space, held: tuple[Operand, ...], nest: Nest) -> Found:
     height = problem.height, space.height, top.rows
     width = problem.width, space.width, top.columns
     for axis, outs, taps, at in ((height, ho, hf, (3, 5)), (width, wo, wf, (4, 6))):
+        useful = partial(_useful, space, held, nest, at, reach if sums is None else np.inf)
         places = nest.places[:, at[0]], nest.places[:, at[1]]
-        parts.append(_axis(space, axis, places, outs, taps, sums))
+        parts.append(axis_options(space, axis, places, (outs, taps), sums, useful))
         if not len(parts[-1].tiles[0]):
             return Found(np.inf, None, 1)
     return _combined(space, held, parts)
 
 
-def _loop(space: Space, box: _Box, sums: Floats | None) -> _Options:
+def _loop(space: Space, box: Box, sums: Floats | None) -> Options:
     """Chains of a loop that loads nothing but itself: the least one if it wastes nothing.
 
     Args:
         sums: what its pieces cost at every level, if they pay at one (`sum_weights`).
     """
-    if _wastes_nothing(box, sums):
-        return _Options((box.least[None],), (box.fewest[None],))
-    listed = _useful_chains if sums is None else _chains
+    if wastes_nothing(box, sums):
+        return Options((box.least[None],), (box.fewest[None],))
+    listed = useful_chains if sums is None else every_chain
     chains, cut = listed(space.budget, box, space.limit)
-    keep = _undominated(space.budget, np.column_stack([chains, _costs(cut, sums)]))
-    return _Options((chains[keep],), (cut[keep],))
+    keep = undominated(space.budget, np.column_stack([chains, costs_of(cut, sums)]))
+    return Options((chains[keep],), (cut[keep],))
 
 
-def _wastes_nothing(box: _Box, sums: Floats | None) -> bool:
-    """Whether the smallest tiles make the fewest pieces, and nothing is better than fewest."""
-    is_single = bool((box.least == box.largest).all())
-    if sums is not None and not is_single:
-        return False
-    return bool(pieces(box.extent, box.least.tolist())[1:] == box.fewest.tolist())
-
-
-def _costs(cut: Ints, sums: Floats | None) -> Any:
-    """Columns in which a chain of a loop must match another to be as good: its pieces.
-
-    Where pieces of the reduction pay at some level, it is what they cost from each level inwards,
-    sum_(j >= k) w_j P_j. The other reduction loops multiply w_k P_k by m_k, with m_1 <= m_2 ...;
-    by Abel's summation the difference of two chains is sum_k (m_k - m_(k-1)) times that of these.
-    """
-    return cut if sums is None else (cut * sums)[:, ::-1].cumsum(axis=1)[:, ::-1]
-
-
-def _useful_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
-    """The chains of a box, but for first cuts that are larger than others and save no piece."""
-    tiles = tuple(zip(box.least.tolist(), box.largest.tolist(), strict=True))
-    uncut = int((box.fewest == 1).sum())
-    if uncut == len(tiles):
-        return box.least[None], box.fewest[None]
-    below = prod(largest - least + 1 for least, largest in tiles[uncut + 1 :])
-    first = prod(largest - least + 1 for least, largest in tiles[uncut : uncut + 2])
-    if below > REMEMBERED and first < below:  # few have so few pieces
-        return _chains(budget, box, limit)
-    listed = _remembered_chains if below <= REMEMBERED else _cutting_chains
-    chains, cut = listed(box.extent, tiles[uncut:], limit // 3)
-    budget.spend(len(chains) / ENTRIES)  # as if none were remembered
-    keep = cut[0] <= box.most[uncut]
-    for number, most in zip(cut[1:], box.most[uncut + 1 :].tolist(), strict=True):
-        keep = keep & (number <= most)
-    whole = np.full((int(keep.sum()), uncut), box.extent)
-    kept = [number[keep] for number in cut]
-    return np.column_stack([whole, chains[keep]]), np.column_stack([np.ones_like(whole), *kept])
-
-
-def _cutting_chains(
-    extent: int, tiles: tuple[tuple[int, int], ...], limit: int
-) -> tuple[Ints, tuple[Ints, ...]]:
-    """Useful chains of tiles from least to largest, all of which cut the loop, and their pieces.
-
-    The first tile t leaves q - 1 pieces of t and one of r = extent - (q - 1) t. A longer piece
-    never has fewer pieces at any level below. So, for given tiles below, only those t are useful
-    at which r falls to where a piece would begin: the least t that spares it.
-    """
-    low, high = tiles[0]
-    full = -(-extent // low) - 1
-    below = np.zeros((1, 0), np.int64)
-    for least, largest in tiles[1:]:
-        below = _longer(limit, below, np.arange(least, largest + 1))
-    first = np.full(len(below), low)
-    found = [np.zeros((0, len(tiles)), np.int64)]
-    while len(first):
-        found.append(np.column_stack([first, below]))
-        if sum(map(len, found)) > limit:
-            raise TooMany
-        spared = _begins(below, extent - full * first - 1)
-        first = -(-(extent - spared) // full)
-        keep = (first <= high) & (spared > 0)
-        first, below = first[keep], below[keep]
-    chains = np.concatenate(found)
-    if len(tiles) > 1:
-        chains = chains[chains[:, 1] <= chains[:, 0]]
-    return chains, tuple(pieces(extent, list(chains.T))[1:])
-
-
-_remembered_chains = lru_cache(maxsize=512)(_cutting_chains)  # nests often differ elsewhere
-
-
-def _begins(tiles: Ints, position: Ints) -> Ints:
-    """Return where the piece around `position` begins, cut by chains of tiles [chains, levels]."""
-    rest = position
-    for tile in tiles.T:
-        rest = rest % tile
-    return position - rest
-
-
-def _longer(limit: int, chains: Ints, tiles: Ints) -> Ints:
-    """Every chain with every further tile within its last one."""
-    if len(chains) * len(tiles) > limit:
-        raise TooMany
-    above = np.repeat(np.arange(len(chains)), len(tiles))
-    longer = np.column_stack([chains[above], np.tile(tiles, len(chains))])
-    return longer[longer[:, -1] <= longer[:, -2]] if longer.shape[1] > 1 else longer
-
-
-def _chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
-    """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
-    return (_compiled_chains if is_compiled() else _chains_in_arrays)(budget, box, limit)
-
-
-class _Known:
-    """Chains that were listed before, the latest of them: searches list most boxes many times."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room  # of numbers that are kept
-        self._listed: OrderedDict[Hashable, tuple[int, Ints, Ints, int]] = OrderedDict()
-
-    def listed(self, box: _Box, limit: int) -> tuple[int, Ints, Ints, int]:
-        """How many chains there are, -1 of too many; they, their pieces, and the work of it."""
-        ends = [np.asarray(x, np.int64) for x in (box.least, box.largest, box.most)]
-        key = (box.extent, limit, *(x.tobytes() for x in ends))
-        if key in self._listed:
-            self._listed.move_to_end(key)
-            return self._listed[key]
-        chains, cut = (np.empty((limit, len(box.least)), np.int64) for _ in range(2))
-        steps = min(STEPS * limit, MOST_STEPS)
-        found, work = kernel("chains")(box.extent, *ends, steps, chains, cut)
-        number = max(0, int(found))
-        new = int(found), chains[:number].copy(), cut[:number].copy(), int(work)
-        self._listed[key] = new
-        self._room -= 2 * new[1].size
-        while self._room < 0:
-            _, (_, last, _, _) = self._listed.popitem(last=False)
-            self._room += 2 * last.size
-        return new
-
-
-_known = _Known(KNOWN)
-
-
-def _compiled_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
-    found, chains, cut, work = _known.listed(box, limit)
-    budget.spend(work / STEPS)  # as if none were remembered
-    if found < 0:
-        raise TooMany
-    return chains, cut
-
-
-def _chains_in_arrays(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
-    chains = cut = np.zeros((1, 0), np.int64)
-    for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
-        budget.spend(min(len(chains) * (high + 1 - low), limit) / ENTRIES)
-        chains = _longer(limit, chains, np.arange(low, high + 1))
-        cut = np.column_stack(
-            [np.broadcast_to(x, len(chains)) for x in pieces(box.extent, list(chains.T))[1:]]
-        )
-        keep = (cut <= box.most[: i + 1]).all(axis=1)
-        chains, cut = chains[keep], cut[keep]
-    return chains, cut
-
-
-def _undominated(budget: Budget, costs: Any) -> Any:
-    """Rows of `costs` that no other row matches or beats in every column; of equals, one."""
-    left = np.lexsort((np.arange(len(costs)), costs.sum(axis=1)))  # none beats an earlier one
-    kept: list[int] = []
-    while len(left) and len(kept) < COMPARED:
-        budget.spend(len(left) / ENTRIES)
-        kept.append(int(left[0]))
-        left = left[(costs[left] < costs[left[0]]).any(axis=1)]
-    return np.array([*kept, *left], dtype=np.int64)
-
-
-def _axis(
+def _useful(
     space: Space,
-    of: tuple[Window, Axis, int],
-    at: tuple[Ints, Ints],
-    outs: _Box,
-    taps: _Box,
-    sums: Floats | None,
-) -> _Options:
-    """Chains of outputs and taps of one axis with the rows that they load and store.
+    held: tuple[Operand, ...],
+    nest: Nest,
+    of: tuple[int, int],
+    reach: float,
+    options: Options,
+) -> Any:
+    """Which options of an axis fit, and cost no more than `reach`, where all else is least.
 
     Args:
-        of: the axis; and the rows of the whole.
-        at: places of the classes of outputs and of taps.
-        sums: what pieces of the taps cost at every level, if they pay at one (`sum_weights`).
+        of: the loops of the axis.
     """
-    window, axis, whole = of
-    if _wastes_nothing(outs, None) and _wastes_nothing(taps, sums):
-        out, tap = outs.least[None], taps.least[None]
-        loaded = chain_rows(space.rule, window, outs.extent, taps.extent, out, tap)
-        least = axis.rows[at]
-        least[0] = axis.cut_once[at[0][0], at[1][0]]
-        if (loaded[0] == least).all():
-            cut = outs.fewest[None], taps.fewest[None]
-            return _Options((out, tap), cut, loaded, axis.room[at][None])
-    by_out = axis.by_out if (taps.fewest == 1).all() else None
-    by_tap = axis.by_tap if (outs.fewest == 1).all() else None
-    anew = by_tap if by_out is None else by_out
-    together = anew is not None and anew.ndim == 1  # then rows are a sum over cuts, quickly made
-    cost = pair_cost(space.rule, window, outs.extent, taps.extent, anew)
-    limit = int(space.limit / max(cost / 10, 1))
-    (out, out_cut), (tap, tap_cut) = (
-        (_useful_chains if is_even else _chains)(space.budget, box, limit)
-        for box, is_even in ((outs, _even(by_out)), (taps, _even(by_tap) and sums is None))
-    )
-    if len(out) * len(tap) > limit // (30 if together else 100):
-        raise TooMany
-    i, k = np.indices((len(out), len(tap))).reshape(2, -1)
-    if not len(i):
-        return _Options((out[i], tap[k]), (out_cut[i], tap_cut[k]))
-    space.budget.spend(len(i) * cost)
-    if by_out is not None:
-        loaded = summed_rows(axis, by_out, out, out_cut)
-    elif by_tap is not None:
-        loaded = summed_rows(axis, by_tap, tap, tap_cut)
-    else:
-        loaded = chain_rows(space.rule, window, outs.extent, taps.extent, out, tap)
-    found = _Options(
-        (out[i], tap[k]),
-        (out_cut[i], tap_cut[k]),
-        loaded,
-        most_rows(window, space.rule, whole, out[i], tap[k]),
-    )
-    costs = [*found.tiles, found.pieces[0], _costs(found.pieces[1], sums), loaded]
-    return _kept(found, _undominated(space.budget, np.column_stack(costs)))
-
-
-def _even(anew: Ints | None) -> bool:
-    """Whether every cut loads the same anew, so that rows depend on the number of pieces alone."""
-    return anew is not None and anew.ndim == 1 and bool((anew == anew[:1]).all())
-
-
-def _kept(options: _Options, keep: Any) -> _Options:
+    if not np.isfinite(reach):
+        return np.ones(len(options.tiles[0]), bool)
     assert options.loaded is not None and options.stored is not None
-    return _Options(
-        tuple(tiles[keep] for tiles in options.tiles),
-        tuple(numbers[keep] for numbers in options.pieces),
-        options.loaded[keep],
-        options.stored[keep],
-    )
+    other = space.width if of == (3, 5) else space.height
+    places = nest.places[:, 7 - of[0]], nest.places[:, 11 - of[1]]
+    cuts = np.empty((9, *options.loaded.shape))
+    cuts[:7] = nest.fewest.T[:, None]
+    cuts[of, :] = options.pieces
+    cuts[of[0] + 4], cuts[11 - of[0]] = options.loaded, other.rows[places]
+    keep = _energy(space, held, cuts) <= reach * (1 + 1e-9)
+    sizes: list[Any] = [*nest.least.T]
+    sizes[of[0]], sizes[of[1]] = options.tiles
+    stored = options.stored * other.room[places]
+    for level in range(len(held)):
+        tile: Tile = Extents(*(size[..., level] for size in sizes))
+        keep &= _fits(space, rooms(space, level + 1, held[level]), tile, stored[:, level])
+    return keep
 
 
-def _combined(space: Space, held: tuple[Operand, ...], parts: list[_Options]) -> Found:
+def _combined(space: Space, held: tuple[Operand, ...], parts: list[Options]) -> Found:
     """The cheapest of all combinations of the loops' options that fit."""
     sizes = [len(part.tiles[0]) for part in parts]
     total = int(np.prod(sizes, dtype=float))

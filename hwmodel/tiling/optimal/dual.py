@@ -95,7 +95,7 @@ def _compiled(
     bound, walks, work = kernel("shift")(
         classes.flat,
         (node.tables.flat, node.tables.first, node.tables.rows),
-        classes.outer_axes if levels[0].number == 1 else classes.axes,
+        classes.axes,
         classes.axes,
         (np.concatenate(rooms), np.cumsum([0, *map(len, rooms)])),
         own,

@@ -537,7 +537,7 @@ def children(
         work += 4
         if total < reach and len(known):
             pieces[:] = direct
-            work += len(direct) // 4
+            work += len(direct)
             if depth == 0:
                 for d in range(7):
                     whole[d] = least[d] - 1

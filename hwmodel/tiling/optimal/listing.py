@@ -31,6 +31,7 @@ class Listed(NamedTuple):
     energies: Floats
     places: Ints
     settled: float  # all classes up to this energy are listed
+    is_full: bool  # had there been more place, more would be
 
 
 def least(
@@ -56,18 +57,20 @@ def rough(classes: Classes, level: Level) -> float:
 
 
 def listed(
-    classes: Classes, level: Level, weights: Weights, tables: Tables, reach: float, limit: int
-) -> Listed:
+    classes: Classes, level: Level, weights: Weights, tables: Tables, reach: float, limit: int,
+    most_work: int = MOST_WORK,
+) -> Listed:  # fmt: skip
     """All classes of a level that fit and cost at most `reach`, or as many as there is place for.
 
     Raises: TooMany.
     """
     energies, places = np.empty(limit), np.empty((limit, 7), np.int64)
-    found, settled = _walked(classes, level, weights, tables, reach, False, energies, places)
+    of = classes, level, weights, tables, reach
+    found, settled = _walked(*of, False, energies, places, most_work)
     order = np.argsort(energies[:found], kind="stable")
     classes.space.budget.spend(found / SORTED)
     order = order[: int(np.searchsorted(energies[order], settled, side="right"))]
-    return Listed(energies[order], places[order], settled)
+    return Listed(energies[order], places[order], settled, found == limit)
 
 
 def check(classes: Classes, tables: Tables) -> int:
@@ -89,14 +92,13 @@ def _walked(
     reductions = check(classes, tables)
     if most_work:  # beside what is done before the first class is seen
         most_work += REDUCTION * reductions
-    axes = classes.outer_axes if level.number == 1 else classes.axes
     compiled = is_compiled()
     own = (
         (classes.flat[0], tables.flat, classes.ends) if compiled else (classes.tiles, tables.pieces)
     )
     given = (
-        *own, tables.first, *axes, tables.rows, classes.extent, classes.bits, level.room_table,
-        np.array(weights),
+        *own, tables.first, *classes.axes, tables.rows, classes.extent, classes.bits,
+        level.room_table, np.array(weights),
     )  # fmt: skip
     # A floor may be rounded above the energy of what it is a floor of, so that nothing is missing
     # only up to a little less than what was walked.

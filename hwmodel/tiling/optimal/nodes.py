@@ -15,6 +15,7 @@ from hwmodel.tiling.optimal.budget import STEPS
 from hwmodel.tiling.optimal.chains import Nest
 from hwmodel.tiling.optimal.compiled import kernel
 from hwmodel.tiling.optimal.listing import least
+from hwmodel.tiling.optimal.outer_rows import nearer
 from hwmodel.tiling.optimal.tables import Chosen, Classes, Tables, below, chosen, raised
 from hwmodel.tiling.pricing import added
 from hwmodel.work.problem import Operand
@@ -134,7 +135,7 @@ def term(
     """The energy of classes at a level; None if their tiles are larger than the ones above."""
     if any(i < j for i, j in zip(place, tables.first.tolist(), strict=True)):
         return None
-    axes = classes.outer_axes if level.number == 1 else classes.axes
+    axes = classes.axes
     pieces = tuple(p[i] for p, i in zip(tables.pieces, place, strict=True))
     rows = max(axes[0][1, place[3], place[5]], tables.rows[0])
     return cost(weights, pieces, rows * max(axes[1][1, place[4], place[6]], tables.rows[1]))
@@ -155,11 +156,13 @@ def child(classes: Classes, node: Node, place: Place, energy: float, reach: floa
     """
     order, k = node.order, len(node.chosen)
     own = chosen(classes, node.tables, order.levels[k], place)
-    pieces = raised(classes, own, node.chosen)
-    if pieces != own.pieces:
-        own = own._replace(pieces=pieces)
-        weights = weights_below(order.levels[k], node.chosen, node.crossing)
-        energy = max(energy, cost(weights, pieces, own.rows * own.columns))
+    fitting = own if k else nearer(classes, order.levels[k], own)
+    if fitting is None:
+        return None
+    fitting = fitting._replace(pieces=raised(classes, fitting, node.chosen))
+    if fitting != own:
+        own, weights = fitting, weights_below(order.levels[k], node.chosen, node.crossing)
+        energy = max(energy, cost(weights, own.pieces, own.rows * own.columns))
     above = (*node.chosen, own)
     done, rest = node.done + energy, list(node.rest[1:])
     if not rest:
@@ -196,9 +199,8 @@ def children(
             is no bound.
     """
     k, levels = len(node.chosen), node.order.levels
-    outer = classes.outer_axes if levels[k].number == 1 else classes.axes
     tables = node.tables
-    own = tables.flat, tables.first, tables.rows, *outer, levels[k].room_table
+    own = tables.flat, tables.first, tables.rows, *classes.axes, levels[k].room_table
     below = levels[k + 1 :]
     rooms = [level.room_table for level in below] or [levels[k].room_table]
     known_at = [part.place if part.place is not None else (-1,) * 7 for part in node.rest[1:]]

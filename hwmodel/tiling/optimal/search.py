@@ -19,7 +19,7 @@ from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.best_first import ROUNDING, Search
-from hwmodel.tiling.optimal.bounds import Space, is_uneven, rooms, space
+from hwmodel.tiling.optimal.bounds import Space, rooms, space
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.optimal.chains import energy_of, uncut_energy
 from hwmodel.tiling.optimal.compiled import is_compiled
@@ -36,14 +36,13 @@ Ask = Callable[[Problem, Memories, Options, float, float], Together]
 __all__ = ["Certificate", "Optimum", "Options", "at_least", "optimal"]
 
 USUAL = Options()
-UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
 NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
-MOST_SINGLE = 1_000_000  # orders, classes of C, and tiles of HF and of WF, taken together
 # Of the budget is spent before all levels together are asked about, and the gap from which on they
 # are: compiled, and in arrays, where that takes as long as a whole search.
 FIRST, LEFT = (0.2, 0.8), (1e-3, 1e-2)
-# Gap after that, from which on the budget becomes so many times as large, compiled.
-WIDE, FURTHER = 1e-2, 4
+# Gaps after that, and at the end, from which on the budget grows so many times, once, compiled.
+WIDE, FURTHER = 1e-2, 5
+OPEN, LONGER = 3e-4, 3
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -73,7 +72,8 @@ def optimal(
     Args:
         together: asked where a fifth of the budget has left a gap, if at all.
     """
-    search, bound = _searched(problem, hardware, options, together)
+    search = _searched(problem, hardware, options, together)
+    bound = search.bound
     if not search.is_proved:
         held = _held(options.stationary, len(hardware.levels) - 1)
         less = NARROWER.get(options.stationary, "filter")
@@ -89,7 +89,8 @@ def at_least(problem: Problem, hardware: Memories, options: Options = USUAL) -> 
     Returns: what no tiling costs less than [chip's unit].
     Raises: Infeasible.
     """
-    search, bound = _searched(problem, hardware, options)
+    search = _searched(problem, hardware, options)
+    bound = search.bound
     if search.is_proved:
         return _certified(problem, hardware, options, search, bound).certificate.lower_bound
     return max(bound, uncut_energy(search.space))
@@ -97,18 +98,14 @@ def at_least(problem: Problem, hardware: Memories, options: Options = USUAL) -> 
 
 def _searched(
     problem: Problem, hardware: Memories, options: Options, together: Ask | None = None
-) -> tuple[Search, float]:
-    """Search until all is proved or the budget is spent; and what no tiling costs less than."""
+) -> Search:
+    """Search until all is proved or the budget is spent."""
     sums, room = options.partial_sum_bits, options.ofmap_space
     budget = Budget(options.budget)
     given = problem, hardware, sums, options.rule, room, options.transfers, options.limit, budget
     prepared = space(*given)
     _check_feasible(prepared, hardware)
     held = _held(options.stationary, len(hardware.levels) - 1)
-    n = problem.extent
-    axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
-    uneven = any(is_uneven(*axis) for axis in axes)
-    uneven &= len(held) * len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
     search = Search(prepared, orders(prepared, held), held, options)
     if together is not None:
         plain = not is_compiled()
@@ -117,18 +114,12 @@ def _searched(
             search.learn(together(problem, hardware, options, search.energy, search.bound))
         if not plain and search.leaves(WIDE):
             budget.raise_(FURTHER)
-    search.run(UNEVEN * budget.whole if uneven else 0.0)
-    bound = search.bound
-    if uneven and not search.is_proved:
-        single = space(*given, single=True)
-        search.end()
-        before, search = search, Search(single, orders(single, held), held, options)
-        search.energy, search.mapping = before.energy, before.mapping
-        search.floors, search.sure = before.floors, before.sure
+    search.run(0.0)
+    once = together is not None and is_compiled() and budget.whole == options.budget
+    if once and search.leaves(OPEN):
+        budget.raise_(LONGER)
         search.run(0.0)
-        search.examined += before.examined
-        bound = max(bound, search.bound)
-    return search, bound
+    return search
 
 
 def _improve(search: Search, bound: float, known: list[Mapping]) -> None:

@@ -47,6 +47,7 @@ class Classes:
         self.direct = np.ceil(self.length / self.high)  # pieces at least
         bits = space.problem.bits
         self.bits = np.array([bits.I, bits.F, space.sum_bits], float)
+        self.pairs: dict[tuple[int, ...], Any] = {}  # of `outer_rows`
 
     @cached_property
     def flat(self) -> tuple[object, ...]:
@@ -65,15 +66,7 @@ class Classes:
     def axes(self) -> tuple[Floats, Floats]:
         """Of both axes: room, rows, and of any class from one on, the least rows and best ratio."""
         space = self.space
-        return _axis_tables(space.height, False), _axis_tables(space.width, False)
-
-    @cached_property
-    def outer_axes(self) -> tuple[Floats, Floats]:
-        """The same at the level below the outermost, where classes cut an uncut axis."""
-        space = self.space
-        if space.height.cut_once is space.height.rows and space.width.cut_once is space.width.rows:
-            return self.axes
-        return _axis_tables(space.height, True), _axis_tables(space.width, True)
+        return _axis_tables(space.height), _axis_tables(space.width)
 
     @cached_property
     def whole(self) -> Tables:
@@ -110,7 +103,7 @@ def chosen(classes: Classes, tables: Tables, level: Level, place: tuple[int, ...
     """What the classes at `place` say of a tile of a level under those of `tables`."""
     low = tuple(tiles[i] for tiles, i in zip(classes.tiles, place, strict=True))
     high = [float(tiles[i]) for tiles, i in zip(classes.longest, place, strict=True)]
-    axes = classes.outer_axes if level.number == 1 else classes.axes
+    axes = classes.axes
     h, w = (place[3], place[5]), (place[4], place[6])
     n, m, c, ho, wo, hf, wf = map(float, low)
     bits = classes.bits.tolist()
@@ -192,14 +185,13 @@ def _nested(classes: Classes, one: Chosen, whole: Floats, least: Floats, pieces:
     np.maximum(pieces, np.maximum(raised, least[loop]), out=pieces)
 
 
-def _axis_tables(axis: Axis, once: bool) -> Floats:
-    rows = axis.cut_once if once else axis.rows
+def _axis_tables(axis: Axis) -> Floats:
     room = axis.room.astype(float)
     with np.errstate(divide="ignore"):
         ratio = axis.outs[:, None] / room
-    least = np.minimum.accumulate(rows[::-1].astype(float), axis=0)[::-1]
+    least = np.minimum.accumulate(axis.rows[::-1].astype(float), axis=0)[::-1]
     best = np.maximum.accumulate(ratio[::-1], axis=0)[::-1]
-    return np.stack([room, rows, least, best])
+    return np.stack([room, axis.rows, least, best])
 
 
 def smallest_tiles(classes: Classes, held: tuple[Operand, ...], nest: Any) -> Mapping:

@@ -20,6 +20,7 @@ __all__ = ["together"]
 
 OPEN = 2e-3  # above the bound, from which on sizes are looked at part by part
 FAR = 3e-2  # below what is known already, from which on they are not
+WIDE, AROUND = 1e-2, 12  # above the bound, from which on a longer look is taken; parts for it
 NEAR = 3  # parts with low bounds near whose sizes mappings are sought
 PATIENCE = 40, 6  # cuts of parts after which more must be known: compiled, and not
 
@@ -51,7 +52,9 @@ def together(
         best = min(known, search.best().energy)
         if best > parts.least * (1 + OPEN) and parts.least > bound * (1 - FAR):
             parts.cut(best, PATIENCE[not is_compiled()])
-            search.again(parts.least, parts.lowest(NEAR))
+            best = search.again(parts.least, parts.lowest(NEAR)).energy
+            if min(known, best) > parts.least * (1 + WIDE):
+                search.longer(parts.least, parts.lowest(AROUND), WIDE)
         found = search.counted(Choices.on(space))
         mappings.append(found.held.mapping(found.point))
     return Together({held: one.energy for held, one in parts.sure().items()}, mappings)
