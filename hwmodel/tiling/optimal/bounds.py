@@ -34,11 +34,12 @@ __all__ = [
     "Space",
     "Weights",
     "all_rooms",
+    "cut_once",
     "is_uneven",
     "largest",
     "level",
 ]
-__all__ += ["cut_once", "reloads", "rooms", "space", "sum_weights"]
+__all__ += ["reloads", "rooms", "space", "sum_weights"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
