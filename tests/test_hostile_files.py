@@ -118,6 +118,32 @@ def test_an_end_that_comes_where_nothing_can_be_raised_is_not_lost(tmp_path, num
     assert process.returncode in {signal.SIGTERM: (143,), signal.SIGINT: (1, 130, -2)}[number]
 
 
+RAISED = """
+import os, signal, sys, time
+import hwmodel.cli as cli
+class Late:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+        for _ in range(100):
+            pass
+def called():
+    late = Late()
+    del late
+    raise RuntimeError("no compiled object yet")
+cli._called = called
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_library_makes_of_a_hidden_end_is_that_end(tmp_path, number):
+    """As the compiler of searches, whose own error came before the end was asked for again."""
+    process = started(tmp_path, int(number), code=RAISED)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == {signal.SIGTERM: 143, signal.SIGINT: 130}[number]
+    assert "Traceback" not in err and "compiled" not in err
+
+
 def test_a_file_that_may_not_grow_is_one_line_and_the_old_one_stays(tmp_path):
     """As on a full disk: writing fails in the middle."""
     (tmp_path / "x.csv").write_text("old")

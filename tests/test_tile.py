@@ -430,3 +430,62 @@ def test_loops_that_a_chip_tells_apart_are_named(hwmodel):
     drawn = hwmodel("hardware", "show", "ascend-cube")[1]
     assert "# C, HF and WF are never one loop: an axis takes one of them alone" in drawn
     assert "never one loop" not in hwmodel("hardware", "show", "eyeriss")[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"residnet": {"I": "L2"}}, "'residnet' is no field of a tiling; did you mean 'resident'?"),
+        ({"M": "3"}, "'3'"),
+        ({"M": True}, "M"),
+        ({"M": 500}, "tiles 1: M 500 is more than the 256 above it\n"),
+        ({"free_bits": {"L1": True}}, "free_bits"),
+    ],
+)
+def test_a_saved_tiling_that_is_misspelt_is_refused(hwmodel, tmp_path, change, said):
+    path = tmp_path / "t.json"
+    found = solved(hwmodel, "--save", str(path), conv=DEEP)
+    tile, *others = found["tiles"]
+    inside = {name: value for name, value in change.items() if name in tile}
+    whole = {name: value for name, value in change.items() if name not in tile}
+    path.write_text(json.dumps(found | whole | {"tiles": [tile | inside, *others]}))
+    code, out, err = hwmodel(*BASE, "--conv", DEEP, "--tiles", str(path))
+    assert (code, out) == (2, "") and said in err and err.count("\n") == 1, err
+
+
+def test_what_fills_a_level_leaves_nothing_to_tiles(hwmodel):
+    """I takes all 8 MiB of L2, in which F has to lie, too."""
+    conv = "N=1,M=1,C=64,H=256,W=256,K=1"
+    code, out, err = hwmodel(*BASE, "--conv", conv, "--resident", "I=L2")
+    assert (code, out) == (2, "") and "beside what stays tiles find 0 B of L2" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--resident", "I"), "--resident 'I': write I, F or O, each once, as in I=L2"),
+        (("--free", "L2=0MiB"), "--free 'L2=0MiB': must be above 0"),
+        (("--free", "L2=3MiB", "--free", "L2=4MiB"), "L2 stands there twice"),
+    ],
+)
+def test_residents_that_are_miswritten_are_refused(hwmodel, options, said):
+    code, out, err = hwmodel(*BASE, "--conv", CONV, *options)
+    assert (code, out) == (2, "") and said in err
+
+
+def test_residents_of_a_file_are_for_the_optimal_search(hwmodel, tmp_path):
+    path = str(tmp_path / "t.json")
+    solved(hwmodel, "--resident", "I=L2", "--save", path, conv=DEEP)
+    code, _, err = hwmodel(*BASE, "--conv", DEEP, "--tiles", path, "--search", "level-by-level")
+    assert code == 2 and "t.json: its resident and free_bits are for --search optimal" in err
+
+
+def test_tiles_of_other_levels_are_told_to_be_taken_for_those_of_the_chip(hwmodel, tmp_path):
+    path = tmp_path / "t.json"
+    found = solved(hwmodel, "--save", str(path), conv=DEEP)
+    tile, *others = found["tiles"]
+    path.write_text(json.dumps(found | {"tiles": [tile | {"level": "L9"}, *others]}))
+    code, _, err = hwmodel(*BASE, "--conv", DEEP, "--tiles", str(path))
+    assert (
+        code == 0 and "t.json: tiles of levels L9, L1, L0 are taken for those of L2, L1, L0" in err
+    )

@@ -47,6 +47,7 @@ from hwmodel.specs.inputs import inputs_kept
 __all__ = ["app", "main"]
 
 PLAIN = "hwmodel.plain"  # how streams write what their encoding lacks
+_late: list[tuple[int, threading.Timer]] = []  # ends that were hidden, and asked for again
 AGAIN = 0.05  # s until an end that was asked for and hidden is asked for again
 _ASKED = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
 _LETTERS = {"µ": "u", "→": "->", "≥": ">=", "≤": "<=", "±": "+-", "…": "...", "│": "|"}
@@ -116,7 +117,7 @@ def main() -> NoReturn:
     lost = _opened()
     _prepare()
     try:
-        code = _called()
+        code = _ended()
         if lost is not None and lost.tell():
             code = code or _told("standard output is closed: what was to be printed is lost")
         sys.stdout.flush()  # at the exit itself nothing could be said of a failure any more
@@ -146,6 +147,18 @@ def _opened() -> io.StringIO | None:
         sys.stdout = lost = io.StringIO()
         return lost
     return None
+
+
+def _ended() -> int:
+    """Do what the command line says; what a library makes of an end that was hidden is that end."""
+    try:
+        return _called()
+    except Exception:
+        if not _late:
+            raise
+        number, again = _late[-1]
+        again.cancel()
+        return _stopped() if number == signal.SIGINT else 128 + number
 
 
 def _called() -> int:
@@ -239,6 +252,7 @@ def _hidden(lost: Any) -> None:
         again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
         again.daemon = True
         again.start()
+        _late.append((number, again))
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:

@@ -78,7 +78,8 @@ def tile(
         mapping, product = saved.mapping, saved.posed
         residents = saved.beside(residents, tiles)
     if residents != ALONE and choices.search != "optimal":
-        raise HwmodelError("--resident and --free are for --search optimal")
+        whose = f"{tiles}: its resident and free_bits" if tiles else "--resident and --free"
+        raise HwmodelError(f"{whose} are for --search optimal")
     result = solved(product, chip, choices, mapping, parsed_pass(pass_), residents)
     if own_tiles:
         result = with_own_tiles(result)

@@ -19,7 +19,7 @@ from hwmodel.tiling.tile import footprints
 from hwmodel.tiling.view import NOWHERE, Homes, resting
 from hwmodel.work.problem import OPERANDS, Problem
 
-__all__ = ["ALONE", "Residents", "lacking", "parsed_residents", "staying", "with_room"]
+__all__ = ["ALONE", "Residents", "lacking", "left", "parsed_residents", "staying", "with_room"]
 
 
 NO_ROOM: Mapping[int, int] = MappingProxyType({})
@@ -57,8 +57,8 @@ def _homes(stated: Sequence[str], hardware: Hardware) -> Homes:
     levels = {hardware.levels[number].name: number for number in residency_levels(hardware)}
     homes: dict[str, int] = {}
     for text in stated:
-        operand, _, name = (part.strip() for part in text.partition("="))
-        if operand not in OPERANDS or operand in homes:
+        operand, equals, name = (part.strip() for part in text.partition("="))
+        if operand not in OPERANDS or operand in homes or not equals:
             raise HwmodelError(f"--resident {text!r}: write I, F or O, each once, as in I=L2")
         if name not in levels:
             known = nearest(name, levels) if levels else f"{hardware.name} has none"
@@ -77,6 +77,7 @@ def _free(stated: Sequence[str], hardware: Hardware) -> dict[int, int]:
         name, _, size = (part.strip() for part in text.partition("="))
         if name not in named or named[name] in rooms:
             known = nearest(name, named) if named else f"{hardware.name} has none"
+            known = f"{name} stands there twice" if name in named else known
             raise HwmodelError(
                 f"--free {text!r}: write a memory in which tensors stay, each once, as in "
                 f"L2=3MiB; {known}"
@@ -86,7 +87,8 @@ def _free(stated: Sequence[str], hardware: Hardware) -> dict[int, int]:
         except QuantityError as error:
             raise HwmodelError(f"--free {text!r}: {error}") from None
         if not 0 < room <= levels[named[name]]:
-            raise HwmodelError(f"--free {text!r}: {name} has {levels[named[name]] // 8:,} B in all")
+            most = f"{name} has {levels[named[name]] // 8:,} B in all"
+            raise HwmodelError(f"--free {text!r}: {most if room > 0 else 'must be above 0'}")
         rooms[named[name]] = room
     return rooms
 
@@ -146,8 +148,8 @@ def lacking(
     if more and lacks > 0:
         yield (
             f"{places.levels[home].name} holds {-(-lacks // 8):,} B too few for the sums of O that "
-            f"stay there unfinished, {wider} bit wider than finished ones; --free with less room "
-            "leaves it to them"
+            f"stay there unfinished, {wider} bit wider than finished ones; the search does not "
+            "know of it"
         )
 
 
@@ -158,7 +160,12 @@ def staying(residents: Residents, hardware: Hardware) -> Iterator[str]:
         stay = ", ".join(f"{operand} in {name}" for operand, name in named.items())
         yield f"{stay}: stays there, on its way home nothing is paid"
     if room:
-        left = ", ".join(
-            f"{bits // 8:,} B of {hardware.levels[level].name}" for level, bits in room.items()
-        )
-        yield f"tiles find {left}, and how full a level is is told of that"
+        yield f"tiles find {left(residents, hardware)}, and how full a level is is told of that"
+
+
+def left(residents: Residents, hardware: Hardware) -> str:
+    """The room that is left to tiles, level by level."""
+    return ", ".join(
+        f"{room // 8:,} B of {hardware.levels[level].name}"
+        for level, room in residents.room.items()
+    )

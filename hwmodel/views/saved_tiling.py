@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from math import prod
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
-from hwmodel.errors import DataError, HwmodelError
+from hwmodel.errors import DataError, HwmodelError, SpecWarning, nearest
 from hwmodel.specs.files import SpecModel, Text, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.inputs import read_text
@@ -22,14 +23,23 @@ from hwmodel.work.problem import Extents, Operand, Problem
 __all__ = ["Saved", "read_mapping", "sizes"]
 
 
+# What `tile --save` writes; of other fields a name is misspelt.
+WRITTEN = (
+    "energy", "unit", "lower_bound", "gap", "proved", "space", "examined", "fits", "loops",
+    "resident", "free_bits", "level_by_level_energy", "tiles", "accesses", "cycle", "groups",
+    "cycles", "moments", "utilisation", "energy_of_cycles", "energy_of_moments",
+)  # fmt: skip
+_Whole = Annotated[StrictInt, Field(ge=1)]
+
+
 class _Sizes(SpecModel):
-    M: int = Field(ge=1)
-    N: int = Field(ge=1)
-    C: int = Field(ge=1)
-    H: int = Field(ge=1)
-    W: int = Field(ge=1)
-    HF: int = Field(ge=1)
-    WF: int = Field(ge=1)
+    M: _Whole
+    N: _Whole
+    C: _Whole
+    H: _Whole
+    W: _Whole
+    HF: _Whole
+    WF: _Whole
 
     @property
     def extents(self) -> Extents:
@@ -47,10 +57,10 @@ class _Saved(SpecModel):
 
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
     cycle: _Sizes | None = None
-    groups: tuple[Annotated[int, Field(ge=1)], ...] = ()  # side by side, of each level's boundary
+    groups: tuple[_Whole, ...] = ()  # side by side, of each level's boundary
     loops: Loops = "apart"
     resident: dict[Operand, Text] = Field(default={})
-    free_bits: dict[Text, Annotated[int, Field(ge=1)]] = Field(default={})
+    free_bits: dict[Text, _Whole] = Field(default={})
 
 
 class Saved(NamedTuple):
@@ -81,6 +91,11 @@ def read_mapping(path: Path, posed: Posed, hardware: Hardware) -> Saved:
         raise DataError(f"{path}: is not JSON: {error}") from None
     kept = values
     if isinstance(values, dict):
+        for name in values:
+            if name not in WRITTEN:
+                raise DataError(
+                    f"{path}: {name!r} is no field of a tiling; {nearest(name, WRITTEN)}"
+                )
         kept = {"tiles": values.get("tiles")}
         own = ("cycle", "groups", "loops", "resident", "free_bits")
         kept |= {field: values[field] for field in own if values.get(field) is not None}
@@ -98,14 +113,18 @@ def read_mapping(path: Path, posed: Posed, hardware: Hardware) -> Saved:
         for loop, outer, inner in zip(Extents._fields, above, inside, strict=True):
             if inner > outer:
                 raise DataError(
-                    f"{path}: {where}: {loop} {inner} is more than the {outer} above it; loops are "
-                    f"{saved.loops} in the file, which have to be one, or apart, as its tiles are"
+                    f"{path}: {where}: {loop} {inner} is more than the {outer} above it"
+                    f"{_loops(saved.loops) if loop != 'M' else ''}"
                 )
         above = inside
     held = tuple(tile.held for tile in saved.tiles)
     sides = unions if unions != tiles or cycle else ()
     mapping = Mapping(tiles, held, sides, cycle, saved.groups)
     return Saved(mapping, posed, _residents(saved, hardware, path))
+
+
+def _loops(loops: Loops) -> str:
+    return f"; loops are {loops} in the file, which have to be one, or apart, as its tiles are"
 
 
 def _residents(saved: _Saved, hardware: Hardware, path: Path) -> Residents:
@@ -125,6 +144,13 @@ def _check_parts(saved: _Saved, problem: Problem, hardware: Hardware, path: Path
         raise DataError(
             f"{path}: has tiles of {len(saved.tiles)} levels, {name} has {levels}"
             " with the outermost, which has none"
+        )
+    own, there = ([one.level for one in saved.tiles], [one.name for one in hardware.levels[1:]])
+    if own != there:
+        warnings.warn(
+            f"{path}: tiles of levels {', '.join(own)} are taken for those of {', '.join(there)}",
+            SpecWarning,
+            stacklevel=2,
         )
     if (saved.cycle is None) != (hardware.array is None):
         raise DataError(

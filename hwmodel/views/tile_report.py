@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, Infeasible
 from hwmodel.model.prices import read_by
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.accounting import Accounting
@@ -21,7 +21,7 @@ from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elemen
 from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.posed import Posed
-from hwmodel.views.rooms import ALONE, Residents, lacking, staying, with_room
+from hwmodel.views.rooms import ALONE, Residents, lacking, left, staying, with_room
 from hwmodel.views.saved_tiling import sizes
 from hwmodel.views.screen_tables import table
 from hwmodel.views.spread_report import Spread, spread
@@ -239,7 +239,13 @@ def solved(
     if mapping:
         tiling = Tiling(mapping, None)
     else:
-        tiling = tile(problem, view(chip, homes, free) if places != chip else chip, options)
+        tiling = _searched(
+            problem,
+            view(chip, homes, free) if places != chip else chip,
+            options,
+            residents,
+            hardware,
+        )
         tiling = tiling._replace(mapping=widened(problem, tiling.mapping, homes))
     if places.spatial:
         return spread(posed, hardware, places, options, tiling, residents)
@@ -252,6 +258,22 @@ def solved(
     return Solved(
         posed, hardware, places, options, tiling, moved, each, energy, greedy, optimum, residents
     )
+
+
+def _searched(
+    problem: Problem,
+    chip: Memories,
+    options: SearchOptions,
+    residents: Residents,
+    hardware: Hardware,
+) -> Tiling:
+    try:
+        return tile(problem, chip, options)
+    except Infeasible as error:
+        if not residents.room:
+            raise
+        rest = left(residents, hardware)
+        raise HwmodelError(f"{error}; beside what stays tiles find {rest}") from None
 
 
 def with_own_tiles(found: Solved | Spread) -> Solved:
