@@ -31,11 +31,11 @@ __all__ = ["as_asked"]
 
 
 @st.composite
-def uneven(draw):
+def uneven(draw, longest=7):
     """A problem of which one axis, or both, has rows that are touched apart."""
     axes = []
     for _ in range(2):
-        outs, taps = draw(st.integers(1, 7)), draw(st.integers(1, 4))
+        outs, taps = draw(st.integers(1, longest)), draw(st.integers(1, 4))
         if draw(st.booleans()):
             outs, taps = taps, outs
         step, dilation = draw(st.sampled_from(((1, 2), (1, 3), (2, 3), (3, 2), (3, 1), (4, 1))))
@@ -86,8 +86,8 @@ def size_of(problem, tile):
     return problem.bits.I * N * C * room[0] * room[1] + problem.bits.F * M * C * HF * WF
 
 
-@settings(max_examples=examples(300), deadline=None)
-@given(st.data(), uneven(), st.sampled_from((-1, 0, 1)))
+@settings(max_examples=examples(1000, 3), deadline=None)
+@given(st.data(), uneven(24), st.sampled_from((-1, 0, 1)))
 def test_rows_of_a_class_are_those_of_its_best_tile_that_fits(data, problem, more):
     """Every tile of the classes of an axis walked, beside the smallest tiles of all else.
 
@@ -126,7 +126,7 @@ def test_rows_of_a_class_are_those_of_its_best_tile_that_fits(data, problem, mor
             assert getattr(found, field) == max(min(some), getattr(own, field))
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(300, 3), deadline=None)
 @given(st.data(), uneven(), st.integers(100, 4000))
 def test_tilings_of_a_nest_are_the_same_whatever_may_cost_too_much(data, problem, bits):
     """The cheapest of all tilings of a nest, found again among those that cost no more than it."""
@@ -159,7 +159,7 @@ def test_tilings_of_a_nest_are_the_same_whatever_may_cost_too_much(data, problem
 
 
 @ways
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300, 4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), uneven(), st.sampled_from((1, 5)), st.sampled_from((1, 20, 1000)))
 def test_the_optimum_of_uneven_axes_is_that_of_every_chain(
     as_asked, compiled, data, problem, few, work
