@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.optimal import best_first
+from hwmodel.tiling.optimal.axis_chains import _with_rows
 from hwmodel.tiling.optimal.bounds import is_uneven, largest, space
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.optimal.chains import Nest, best_within
+from hwmodel.tiling.optimal.loop_chains import Box
 from hwmodel.tiling.optimal.nodes import orders
 from hwmodel.tiling.optimal.outer_rows import nearer
 from hwmodel.tiling.optimal.search import Options, optimal
@@ -225,3 +227,20 @@ def test_dilated_layers_of_deeplab_are_proved(hardware, case, batch):
     chip = memories(load(Hardware, hardware))
     _, certificate = optimal(problem, chip, Options(stationary="best"), together)
     assert certificate.proved
+
+
+def test_lists_of_outputs_and_of_taps_are_remembered_apart():
+    """Six outputs three rows apart under six taps two rows apart: alike but for their rows."""
+    window = Window(26, 3, 2)
+    problem = Problem(Extents(1, 1, 1, 6, 1, 6, 1), window, Window(1), Widths(8, 8, 8))
+    made = prepared(problem, chip((10**6,), [(9.0, 9.0), (1.0, 1.0)]), Options())
+    cut = Box(6, *(np.array([number]) for number in (2, 5, 2, 6)))
+    whole = Box(6, *(np.array([number]) for number in (6, 6, 1, 1)))
+    for boxes in ((cut, whole), (whole, cut)):
+        known = np.zeros((1, 0), np.int64)
+        given = made, (window, made.height, 26), boxes, 100, known, [np.arange(2, 6)]
+        found = _with_rows(*given)
+        for (tile,), (rows,) in zip(found.tiles, found.loaded, strict=True):
+            own, other = pieces(6, tile), [range(6)]
+            pairs = product(own, other) if boxes[0] is cut else product(other, own)
+            assert rows == sum(touched(window, outs, taps) for outs, taps in pairs)
