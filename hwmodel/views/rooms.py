@@ -130,11 +130,16 @@ def lacking(
     places: Memories,
     options: SearchOptions,
 ) -> Iterator[str]:
-    """Say where the unfinished sums of an operand O that stays have no room beside tiles.
+    """Say which memories tiles do not fit, and where sums of O that stay have no room beside them.
 
     Args:
         places: of the chip, as a product sees it whose operands stay.
     """
+    for level in range(1, len(mapping.tiles) + 1):
+        for room in footprints(problem, mapping, places, level, options):
+            if room.capacity is not None and room.used > room.capacity:
+                missing = -((room.capacity - room.used) // 8)
+                yield f"{room.memory} holds {missing:,} B too few for this tiling"
     home = residents.homes.O
     if home is None or home not in residents.room:
         return

@@ -16,7 +16,7 @@ from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.spatial.asked import Time, asked, time
 from hwmodel.tiling.spatial.grouped import narrowed
 from hwmodel.tiling.spatial.space import Space
-from hwmodel.tiling.tile import Tiling, footprints
+from hwmodel.tiling.tile import Tiling
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.posed import Posed
 from hwmodel.views.rooms import ALONE, Residents, lacking, staying
@@ -74,12 +74,8 @@ class Spread:
     def overflows(self) -> list[str]:
         """Lines on what the mapping does not fit: memories, fan-outs, the array."""
         mapping = self.tiling.mapping
-        lines = [
-            f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
-            for index in range(1, len(mapping.tiles) + 1)
-            for room in footprints(self.problem, mapping, self.places, index, self.options)
-            if room.capacity is not None and room.used > room.capacity
-        ]
+        beside = self.problem, mapping, self.places, self.options
+        lines = list(lacking(self.residents, *beside))
         pairs = list(zip(mapping.unions or mapping.tiles, mapping.tiles, strict=True))
         sizes = [tile for pair in pairs for tile in pair]
         sizes += [mapping.cycle] if mapping.cycle else []
@@ -110,8 +106,7 @@ class Spread:
                 for x, size in mapping.cycle._asdict().items()
                 if size > 1 and x not in taken
             ]
-        beside = self.problem, mapping, self.places, self.options
-        return [*lines, *lacking(self.residents, *beside)]
+        return lines
 
     def json(self) -> str:
         """Write one object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""

@@ -17,7 +17,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.options import Memories, SearchOptions, memories, pass_kinds
 from hwmodel.tiling.pricing import level_energies, memory_energy, partial_sum_bits, rates
-from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
+from hwmodel.tiling.tile import Tiling, counts, tile, touched_elements
 from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.posed import Posed
@@ -90,15 +90,8 @@ class Solved:
     @property
     def overflows(self) -> list[str]:
         """Lines on memories that the tiling does not fit, with the missing bytes."""
-        mapping = self.tiling.mapping
-        lines = [
-            f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
-            for index in range(1, len(mapping.tiles) + 1)
-            for room in footprints(self.problem, mapping, self.places, index, self.options)
-            if room.capacity is not None and room.used > room.capacity
-        ]
-        beside = self.problem, mapping, self.places, self.options
-        return [*lines, *lacking(self.residents, *beside)]
+        beside = self.problem, self.tiling.mapping, self.places, self.options
+        return list(lacking(self.residents, *beside))
 
     def json(self) -> str:
         """Write one object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
